@@ -1,0 +1,12 @@
+//! What every other crate stands on and nothing more: the scalar trait shared by the CPU and
+//! the GPU ([`Real`]), counter-based randomness ([`random`]), [`Space`]s, and the nearest name
+//! to a misspelt one ([`nearest`]).
+
+mod name;
+pub mod random;
+mod real;
+mod space;
+
+pub use name::{nearest, unknown_name};
+pub use real::Real;
+pub use space::Space;

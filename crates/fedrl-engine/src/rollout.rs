@@ -1,0 +1,131 @@
+//! Letting policies act.
+
+use burn::tensor::Tensor;
+use fedrl_core::Real;
+use fedrl_core::random::{Block, Key};
+use fedrl_envs::{Simulator, Spec};
+use fedrl_models::Policy;
+
+use crate::network::Network;
+use crate::{EngineError, Matrix, Placement, Trajectories, Trajectory};
+
+/// One replica: a policy's parameters, an environment, and the key of its draws.
+#[derive(Clone)]
+pub struct Replica<'a> {
+    /// Parameters θ of the policy.
+    pub theta: &'a [f32],
+    /// The environment.
+    pub simulator: &'a Simulator<f32>,
+    /// What the environment looks like.
+    pub spec: &'static Spec,
+    /// Key of every draw of this rollout.
+    pub key: Key,
+}
+
+/// How actions are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Drawn from the policy's distribution.
+    Sampled,
+    /// The most probable one.
+    Greedy,
+}
+
+/// Draws of a trajectory: block `(trajectory, time, index, what)` under the replica's key.
+fn draw(key: Key, trajectory: usize, time: usize, index: usize, what: u32) -> Block {
+    key.block([trajectory as u32, time as u32, index as u32, what])
+}
+
+const RESET: u32 = 0;
+const ACTION: u32 = 1;
+
+/// One environment of the batch: its state and what it has lived through.
+struct Lane {
+    state: Vec<f32>,
+    observation: Vec<f32>,
+    lived: Trajectory,
+    done: bool,
+}
+
+impl Lane {
+    fn new(replica: &Replica, trajectory: usize, observations: usize) -> Self {
+        let draws: Vec<f32> = (0..replica.spec.reset_draws)
+            .map(|i| {
+                let block = draw(replica.key, trajectory, 0, i / 4, RESET);
+                f32::unit([block.a, block.b, block.c, block.d][i % 4])
+            })
+            .collect();
+        let mut state = vec![0.0; replica.spec.state_width];
+        replica.simulator.reset(&draws, &mut state);
+        Lane { state, observation: vec![0.0; observations], lived: Trajectory::default(), done: false }
+    }
+
+    /// Acts on the network's `outputs`, moves on, and returns the draw's margin.
+    fn advance(&mut self, replica: &Replica, policy: &Policy, mode: Mode, outputs: &[f32], at: (usize, usize)) -> f32 {
+        let head = policy.head;
+        let start = self.lived.actions.len();
+        self.lived.actions.resize(start + head.action_width(), 0.0);
+        let action = &mut self.lived.actions[start..];
+        let margin = match mode {
+            Mode::Greedy => {
+                head.mode(outputs, action);
+                f32::INFINITY
+            }
+            Mode::Sampled => {
+                let random: Vec<Block> =
+                    (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
+                head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin
+            }
+        };
+        let transition = replica.simulator.step(&mut self.state, action);
+        self.lived.observations.extend_from_slice(&self.observation);
+        self.lived.rewards.push(transition.reward);
+        self.lived.terminated = transition.terminated;
+        self.done = transition.terminated;
+        margin
+    }
+}
+
+pub(crate) fn rollout(
+    placement: &Placement,
+    policy: &Policy,
+    replicas: &[Replica],
+    batch: usize,
+    horizon: usize,
+    mode: Mode,
+) -> Result<Trajectories, EngineError> {
+    let (inputs, outputs) = (policy.inputs(), policy.head.outputs());
+    let theta = Matrix::from_rows(replicas.iter().map(|replica| replica.theta));
+    let shape = [theta.rows(), theta.columns()];
+    let network = Network::new(policy, placement.tensor(theta.as_slice().to_vec(), shape));
+
+    let mut lanes: Vec<Lane> = replicas
+        .iter()
+        .flat_map(|replica| (0..batch).map(move |trajectory| Lane::new(replica, trajectory, inputs)))
+        .collect();
+    let mut margins = vec![f32::INFINITY; replicas.len()];
+    let mut seen = vec![0.0; lanes.len() * inputs];
+    for time in 0..horizon {
+        if lanes.iter().all(|lane| lane.done) {
+            break;
+        }
+        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.done) {
+            replicas[index / batch].simulator.observe(&lane.state, &mut lane.observation);
+            seen[index * inputs..][..inputs].copy_from_slice(&lane.observation);
+        }
+        let acting = read(network.forward(placement.tensor(seen.clone(), [replicas.len(), batch, inputs])))?;
+        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.done) {
+            let (replica, at) = (index / batch, (index % batch, time));
+            let margin = lane.advance(&replicas[replica], policy, mode, &acting[index * outputs..][..outputs], at);
+            margins[replica] = margins[replica].min(margin);
+        }
+    }
+    let mut lived = lanes.into_iter().map(|lane| lane.lived);
+    let replicas = replicas.iter().map(|_| lived.by_ref().take(batch).collect()).collect();
+    Ok(Trajectories { replicas, margins })
+}
+
+/// A tensor's numbers on the host, in f32.
+pub(crate) fn read<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, EngineError> {
+    tensor.try_into_vec_as::<f32>().map_err(|error| EngineError::Device(error.to_string()))
+}

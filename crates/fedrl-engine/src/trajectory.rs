@@ -1,0 +1,67 @@
+//! What replicas lived through.
+
+/// One trajectory: `len` steps, each an observation, an action and a reward.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trajectory {
+    /// Observations before each step, `[len, observation width]`.
+    pub observations: Vec<f32>,
+    /// Actions, `[len, action width]`; a choice is its number.
+    pub actions: Vec<f32>,
+    /// Rewards, `[len]`.
+    pub rewards: Vec<f32>,
+    /// Whether the episode ended by itself rather than by the horizon.
+    pub terminated: bool,
+}
+
+impl Trajectory {
+    /// Number of steps.
+    pub fn len(&self) -> usize {
+        self.rewards.len()
+    }
+
+    /// Whether it has no step.
+    pub fn is_empty(&self) -> bool {
+        self.rewards.is_empty()
+    }
+
+    /// Undiscounted return.
+    pub fn total_reward(&self) -> f64 {
+        self.rewards.iter().map(|&r| f64::from(r)).sum()
+    }
+}
+
+/// The trajectories of a block of replicas.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trajectories {
+    /// The trajectories of each replica.
+    pub replicas: Vec<Vec<Trajectory>>,
+    /// For each replica, how close any of its draws came to choosing another action: ties that
+    /// rounding may break differently on another device show as margins near zero.
+    pub margins: Vec<f32>,
+}
+
+impl Trajectories {
+    /// Steps of all trajectories of replica `index`.
+    pub fn steps(&self, index: usize) -> usize {
+        self.replicas[index].iter().map(Trajectory::len).sum()
+    }
+
+    /// The most steps that any replica has.
+    pub(crate) fn longest(&self) -> usize {
+        (0..self.replicas.len()).map(|index| self.steps(index)).max().unwrap_or(0)
+    }
+
+    /// Concatenates `field` of each replica's trajectories and pads every replica to the longest:
+    /// `[replicas, longest, width]`.
+    pub(crate) fn padded(&self, width: usize, field: impl Fn(&Trajectory) -> &[f32]) -> Vec<f32> {
+        let size = self.longest() * width;
+        let mut data = Vec::with_capacity(self.replicas.len() * size);
+        for (index, replica) in self.replicas.iter().enumerate() {
+            for trajectory in replica {
+                data.extend_from_slice(field(trajectory));
+            }
+            data.resize((index + 1) * size, 0.0);
+        }
+        data
+    }
+}

@@ -1,0 +1,113 @@
+//! The functions shared by the CPU and the GPU give the same numbers inside a kernel. Runs on any
+//! wgpu adapter, a software one (Mesa's llvmpipe) included.
+#![cfg(feature = "wgpu")]
+#![allow(missing_docs, reason = "the cube macro expands to items without documentation")]
+#![allow(unsafe_code, reason = "a kernel launch hands raw buffers to the device")]
+
+use cubecl::prelude::*;
+use fedrl_core::Real;
+use fedrl_core::random::{Block, Key, philox};
+use fedrl_envs::{CartPole, Dynamics, Environment, Instance};
+
+fn client() -> Client {
+    cubecl::device::Device::Wgpu(Default::default()).client()
+}
+
+#[cube(launch)]
+fn random_bits(out: &mut [u32], units: &mut [f32], key_low: u32, key_high: u32) {
+    let index = ABSOLUTE_POS;
+    if index * 4 < out.len() {
+        let counter = Block { a: index as u32, b: 7u32, c: 4_000_000_000u32, d: 1u32 };
+        let block = philox(counter, key_low, key_high);
+        out[index * 4] = block.a;
+        out[index * 4 + 1] = block.b;
+        out[index * 4 + 2] = block.c;
+        out[index * 4 + 3] = block.d;
+        units[index] = f32::unit(block.a);
+    }
+}
+
+#[test]
+fn draws_are_the_same_bits_in_a_kernel() {
+    let (client, n, key) = (client(), 1000, Key { low: 0xDEAD_BEEF, high: 42 });
+    let out = client.empty(n * 4 * 4);
+    let units = client.empty(n * 4);
+    // SAFETY: the buffers are as long as the lengths given.
+    unsafe {
+        random_bits::launch(
+            &client,
+            CubeCount::Static(n.div_ceil(64) as u32, 1, 1),
+            CubeDim::new_1d(64),
+            BufferArg::from_raw_parts(out.clone(), n * 4),
+            BufferArg::from_raw_parts(units.clone(), n),
+            key.low,
+            key.high,
+        );
+    }
+    let out = client.read_one_unchecked(out);
+    let units = client.read_one_unchecked(units);
+    for (i, (words, &unit)) in u32::from_bytes(&out).chunks_exact(4).zip(f32::from_bytes(&units)).enumerate() {
+        let block = key.block([i as u32, 7, 4_000_000_000, 1]);
+        assert_eq!(words, [block.a, block.b, block.c, block.d]);
+        assert_eq!(unit, <f32 as Real>::unit(block.a));
+    }
+}
+
+/// Steps CartPoles under alternating pushes and writes every state.
+#[cube(launch)]
+fn trajectories<D: Dynamics>(coefficients: &[f32], draws: &[f32], states: &mut [f32], #[comptime] steps: usize) {
+    let lane = ABSOLUTE_POS;
+    if lane * 4 < draws.len() {
+        let mut state = Array::<f32>::new(4usize);
+        let mut initial = Array::<f32>::new(4usize);
+        let mut action = Array::<f32>::new(1usize);
+        for i in 0..4usize {
+            initial[i] = draws[lane * 4 + i];
+        }
+        D::reset::<f32>(coefficients, initial.as_slice(), state.as_mut_slice());
+        for t in 0..steps {
+            action[0] = f32::cast_from((t + lane) % 2);
+            let _reward = D::step::<f32>(coefficients, state.as_mut_slice(), action.as_slice());
+            for i in 0..4usize {
+                states[(lane * steps + t) * 4 + i] = state[i];
+            }
+        }
+    }
+}
+
+#[test]
+fn cartpole_moves_the_same_way_in_a_kernel() {
+    let (client, lanes, steps) = (client(), 64, 50);
+    let given = [("length".to_string(), 0.31), ("masspole".to_string(), 0.17)].into();
+    let simulator = Instance::new(&CartPole, given).unwrap();
+    let coefficients: Vec<f32> = CartPole.coefficients(simulator.given()).unwrap().iter().map(|&x| x as f32).collect();
+    let simulator = simulator.simulator::<f32>();
+    let draws: Vec<f32> = (0..lanes as u32 * 4).map(|i| f32::unit(Key { low: 5, high: 6 }.block([i, 0, 0, 0]).a)).collect();
+
+    let states = client.empty(lanes * steps * 4 * 4);
+    // SAFETY: the buffers are as long as the lengths given.
+    unsafe {
+        trajectories::launch::<CartPole>(
+            &client,
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(64),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&coefficients)), coefficients.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&draws)), draws.len()),
+            BufferArg::from_raw_parts(states.clone(), lanes * steps * 4),
+            steps,
+        );
+    }
+    let states = client.read_one_unchecked(states);
+    let states = f32::from_bytes(&states);
+    for lane in 0..lanes {
+        let mut state = [0.0f32; 4];
+        simulator.reset(&draws[lane * 4..][..4], &mut state);
+        for t in 0..steps {
+            simulator.step(&mut state, &[((t + lane) % 2) as f32]);
+            for (i, &native) in state.iter().enumerate() {
+                let kernel = states[(lane * steps + t) * 4 + i];
+                assert!((kernel - native).abs() <= 1e-4 * (1.0 + native.abs()), "lane {lane} step {t}: {kernel} {native}");
+            }
+        }
+    }
+}

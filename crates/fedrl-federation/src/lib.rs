@@ -1,0 +1,65 @@
+//! Who may see what.
+//!
+//! A federated algorithm is two halves that meet only in two message types: the server sends a
+//! `Broadcast`, every participating agent answers with an `Upload`. An agent's trajectories,
+//! rewards and personal state can reach nobody because no message has a field for them. The
+//! simulator runs the agents' halves side by side; a deployment runs each in a process of its own.
+
+mod aggregate;
+mod participation;
+
+pub use aggregate::mean;
+pub use participation::Participation;
+
+/// What is sent between server and agents, and how much of the network it takes.
+pub trait Message {
+    /// Bytes on the wire.
+    fn bytes(&self) -> u64;
+}
+
+/// Bytes of one vector of f32 on the wire.
+pub fn vector_bytes(vector: &[f32]) -> u64 {
+    size_of_val(vector) as u64
+}
+
+/// An agent's half: `(Broadcast, State, Environment) → (State, Upload)`, for a block of agents at
+/// once. A deployment calls it with a block of one.
+pub trait AgentHalf<Agent> {
+    /// What the server said.
+    type Broadcast: Message;
+    /// What stays with the agent from round to round.
+    type State;
+    /// What the agent answers.
+    type Upload: Message;
+    /// What an observer of the simulation may look at. Never sent.
+    type Metrics;
+    /// Why it failed.
+    type Error;
+
+    /// Works through one exchange for each agent of the block.
+    ///
+    /// # Errors
+    /// Whatever stops an agent from answering.
+    #[allow(clippy::type_complexity, reason = "one answer per agent, in its three parts")]
+    fn answer(
+        &self,
+        broadcast: &Self::Broadcast,
+        block: &[(&Agent, &Self::State)],
+    ) -> Result<Vec<(Self::State, Self::Upload, Self::Metrics)>, Self::Error>;
+}
+
+/// The server's half: `(State, Uploads) → State`, and what it says of a state.
+pub trait ServerHalf {
+    /// What the server remembers.
+    type State;
+    /// What it says.
+    type Broadcast: Message;
+    /// What it hears.
+    type Upload: Message;
+
+    /// What every participating agent is told in `state`.
+    fn broadcast(&self, state: &Self::State) -> Self::Broadcast;
+
+    /// The state after hearing `uploads`, of which there is at least one.
+    fn aggregate(&self, state: &Self::State, uploads: &[Self::Upload]) -> Self::State;
+}

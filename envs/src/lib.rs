@@ -1,0 +1,32 @@
+//! Environments whose parameters differ from agent to agent.
+//!
+//! An environment is one file: a [`Spec`] for people, [`Dynamics`] for machines (one source for
+//! native f32, native f64 and GPU kernels), and the derivation of its coefficients from its
+//! parameters. A parameter may be set alone ([`Instance`]) or as a family over many variants
+//! ([`VariantSet`]).
+
+mod cartpole;
+mod environment;
+mod instance;
+mod parameter;
+mod variant;
+
+pub use cartpole::CartPole;
+pub use environment::{Dynamics, Environment, Simulate, Spec};
+pub use instance::{Instance, Simulator, Transition};
+pub use parameter::{Parameter, ParameterError, Parameters, Range};
+pub use variant::{Family, VariantError, VariantSet};
+
+/// Every environment, in the order they are listed to people.
+pub static ENVIRONMENTS: [&dyn Environment; 1] = [&CartPole];
+
+/// The environment called `id`.
+///
+/// # Errors
+/// The message for a person when there is none: the nearest name and all of them.
+pub fn find(id: &str) -> Result<&'static dyn Environment, String> {
+    ENVIRONMENTS.into_iter().find(|environment| environment.spec().id == id).ok_or_else(|| {
+        let known: Vec<&str> = ENVIRONMENTS.iter().map(|environment| environment.spec().id).collect();
+        fedrl_core::unknown_name("environment", id, &known)
+    })
+}

@@ -1,0 +1,90 @@
+//! Physical parameters: their names, units, defaults and allowed ranges.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Values of parameters by name.
+pub type Parameters = BTreeMap<String, f64>;
+
+/// One parameter in which variants of an environment may differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its name in configurations; Gymnasium's attribute name where there is one.
+    pub name: &'static str,
+    /// SI unit, or `1` for a pure number.
+    pub unit: &'static str,
+    /// Value when nobody sets it.
+    pub default: f64,
+    /// Values it may take.
+    pub range: Range,
+    /// What it is, in a few words.
+    pub description: &'static str,
+}
+
+/// The values that a parameter may take. Never NaN, never infinite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Range {
+    /// Any finite number.
+    Finite,
+    /// Finite and greater than zero.
+    Positive,
+    /// Finite and at least zero.
+    NonNegative,
+}
+
+impl Range {
+    /// Whether `value` is allowed.
+    pub fn contains(self, value: f64) -> bool {
+        value.is_finite()
+            && match self {
+                Range::Finite => true,
+                Range::Positive => value > 0.0,
+                Range::NonNegative => value >= 0.0,
+            }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Range::Finite => "a finite number",
+            Range::Positive => "a finite number > 0",
+            Range::NonNegative => "a finite number >= 0",
+        })
+    }
+}
+
+/// Why values do not describe an environment.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ParameterError {
+    /// The environment has no parameter of that name.
+    #[error("{environment}: {}", fedrl_core::unknown_name("parameter", name, known))]
+    Unknown {
+        /// Environment asked.
+        environment: &'static str,
+        /// Name given.
+        name: String,
+        /// Names it knows.
+        known: Vec<&'static str>,
+    },
+    /// The value lies outside the physical range.
+    #[error("{environment}: parameter `{name}` is {value}, expected {range}")]
+    OutOfRange {
+        /// Environment asked.
+        environment: &'static str,
+        /// Name given.
+        name: String,
+        /// Value given.
+        value: f64,
+        /// Values allowed.
+        range: Range,
+    },
+    /// Two values contradict each other.
+    #[error("{environment}: {reason}")]
+    Contradiction {
+        /// Environment asked.
+        environment: &'static str,
+        /// Which values, and why they cannot both hold.
+        reason: String,
+    },
+}

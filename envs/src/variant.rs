@@ -1,0 +1,357 @@
+//! Families of parameter values: how one line of a configuration describes many environments.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fedrl_core::random::Key;
+use rand::RngExt;
+use rand_distr::{Distribution, Normal};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::{Environment, Instance, ParameterError, Parameters};
+
+/// The values that one parameter takes over the variants of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Family {
+    /// `0.5`: the same value for every variant.
+    Constant(f64),
+    /// `{ linspace = [0.3, 0.7] }`: evenly spaced, both ends included.
+    Linspace {
+        /// First value.
+        low: f64,
+        /// Last value.
+        high: f64,
+        /// How many, where nothing else says so.
+        count: Option<usize>,
+    },
+    /// `{ values = [0.1, 0.2] }`: one after the other.
+    Values(Vec<f64>),
+    /// `{ uniform = [0.1, 0.9] }`: independent uniform draws.
+    Uniform {
+        /// Least value.
+        low: f64,
+        /// Greatest value.
+        high: f64,
+        /// How many, where nothing else says so.
+        count: Option<usize>,
+    },
+    /// `{ normal = [0.5, 0.05] }`: independent draws of that mean and standard deviation.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation, at least 0.
+        deviation: f64,
+        /// How many, where nothing else says so.
+        count: Option<usize>,
+    },
+}
+
+impl Family {
+    /// How many values the family itself asks for.
+    fn count(&self) -> Option<usize> {
+        match self {
+            Family::Constant(_) => None,
+            Family::Values(values) => Some(values.len()),
+            Family::Linspace { count, .. } | Family::Uniform { count, .. } | Family::Normal { count, .. } => *count,
+        }
+    }
+
+    /// Whether it cannot be read without knowing how many values are wanted.
+    fn needs_count(&self) -> bool {
+        !matches!(self, Family::Constant(_)) && self.count().is_none()
+    }
+
+    /// `n` values; random ones come from `key`.
+    fn draw(&self, n: usize, key: Key) -> Vec<f64> {
+        let mut rng = key.rng();
+        match *self {
+            Family::Constant(value) => vec![value; n],
+            Family::Values(ref values) => values.clone(),
+            Family::Linspace { low, .. } if n == 1 => vec![low],
+            Family::Linspace { low, high, .. } => {
+                (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
+            }
+            Family::Uniform { low, high, .. } => {
+                (0..n).map(|_| low + (high - low) * rng.random::<f64>()).collect()
+            }
+            Family::Normal { mean, deviation, .. } => {
+                // Checked when it was read: the deviation is finite and not negative.
+                let normal = Normal::new(mean, deviation).unwrap_or_else(|_| unreachable!("checked deviation"));
+                (0..n).map(|_| normal.sample(&mut rng)).collect()
+            }
+        }
+    }
+}
+
+/// Parameters and the family each of them runs through: together, a list of variants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VariantSet(pub BTreeMap<String, Family>);
+
+/// Why a set of variants cannot be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum VariantError {
+    /// One of the variants is no environment.
+    #[error("variant {index}: {source}")]
+    Parameter {
+        /// Which variant, from 0.
+        index: usize,
+        /// What is wrong with it.
+        source: ParameterError,
+    },
+    /// Families of different sizes.
+    #[error("`{parameter}` gives {given} values, expected {expected} ({why})")]
+    Count {
+        /// The parameter.
+        parameter: String,
+        /// Values its family has.
+        given: usize,
+        /// Values wanted.
+        expected: usize,
+        /// Who wants them.
+        why: String,
+    },
+    /// Nothing says how many variants there are.
+    #[error("`{parameter}` does not say how many variants it means; add `count = 5` to it, or list `values`")]
+    NoCount {
+        /// The parameter.
+        parameter: String,
+    },
+    /// A list without values.
+    #[error("`{parameter}` has no values")]
+    Empty {
+        /// The parameter.
+        parameter: String,
+    },
+}
+
+impl VariantSet {
+    /// The variants of `environment` that this set describes: `count` of them where the caller
+    /// knows (one per agent), else as many as the families say. Parameters run side by side,
+    /// not as a grid. Random families draw from `key` and their parameter's name, so adding a
+    /// parameter does not change the values of another.
+    ///
+    /// # Errors
+    /// Families of different sizes, no size at all, or a variant that is no environment.
+    pub fn instances(
+        &self,
+        environment: &'static dyn Environment,
+        count: Option<usize>,
+        key: Key,
+    ) -> Result<Vec<Instance>, VariantError> {
+        let n = self.size(count)?;
+        let columns: Vec<(&String, Vec<f64>)> =
+            self.0.iter().map(|(name, family)| (name, family.draw(n, key.child(hash(name))))).collect();
+        (0..n)
+            .map(|index| {
+                let given: Parameters = columns.iter().map(|(name, values)| ((*name).clone(), values[index])).collect();
+                Instance::new(environment, given).map_err(|source| VariantError::Parameter { index, source })
+            })
+            .collect()
+    }
+
+    fn size(&self, count: Option<usize>) -> Result<usize, VariantError> {
+        let mut expected = count.map(|n| (n, "one per agent".to_string()));
+        for (name, family) in &self.0 {
+            let Some(given) = family.count() else { continue };
+            if given == 0 {
+                return Err(VariantError::Empty { parameter: name.clone() });
+            }
+            match &expected {
+                Some((n, why)) if *n != given => {
+                    let (parameter, why) = (name.clone(), why.clone());
+                    return Err(VariantError::Count { parameter, given, expected: *n, why });
+                }
+                Some(_) => {}
+                None => expected = Some((given, format!("as many as `{name}`"))),
+            }
+        }
+        match (expected, self.0.iter().find(|(_, family)| family.needs_count())) {
+            (Some((n, _)), _) => Ok(n),
+            (None, Some((name, _))) => Err(VariantError::NoCount { parameter: name.clone() }),
+            (None, None) => Ok(1),
+        }
+    }
+}
+
+/// A name as four words, for keys (FNV-1a, one offset per word).
+fn hash(name: &str) -> [u32; 4] {
+    [1, 2, 3, 4].map(|word| {
+        name.bytes().fold(0x811c_9dc5 ^ word, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    })
+}
+
+const FORMS: &str = "a number, { linspace = [low, high] }, { values = [..] }, { uniform = [low, high] } \
+                     or { normal = [mean, deviation] }";
+
+impl<'de> Deserialize<'de> for Family {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FamilyVisitor)
+    }
+}
+
+struct FamilyVisitor;
+
+impl<'de> Visitor<'de> for FamilyVisitor {
+    type Value = Family;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FORMS)
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Family, E> {
+        Ok(Family::Constant(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Family, E> {
+        Ok(Family::Constant(value as f64))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Family, E> {
+        Ok(Family::Constant(value as f64))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Family, A::Error> {
+        let mut form: Option<(String, Vec<f64>)> = None;
+        let mut count: Option<usize> = None;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "count" => count = Some(map.next_value()?),
+                "linspace" | "values" | "uniform" | "normal" if form.is_none() => form = Some((key, map.next_value()?)),
+                "linspace" | "values" | "uniform" | "normal" => {
+                    return Err(de::Error::custom(format!("two forms at once; expected {FORMS}")));
+                }
+                _ => {
+                    let known = ["linspace", "values", "uniform", "normal", "count"];
+                    return Err(de::Error::custom(fedrl_core::unknown_name("form of values", &key, &known)));
+                }
+            }
+        }
+        let (form, numbers) = form.ok_or_else(|| de::Error::custom(format!("expected {FORMS}")))?;
+        if count == Some(0) {
+            return Err(de::Error::custom("`count` is 0, expected at least 1"));
+        }
+        if let Some(value) = numbers.iter().find(|value| !value.is_finite()) {
+            return Err(de::Error::custom(format!("`{form}` contains {value}, expected finite numbers")));
+        }
+        match (form.as_str(), numbers.as_slice()) {
+            ("values", _) if count.is_some() => Err(de::Error::custom("`count` does not go with `values`")),
+            ("values", _) => Ok(Family::Values(numbers)),
+            ("linspace", &[low, high]) => Ok(Family::Linspace { low, high, count }),
+            ("uniform", &[low, high]) if low <= high => Ok(Family::Uniform { low, high, count }),
+            ("uniform", &[low, high]) => Err(de::Error::custom(format!("`uniform` runs from {low} down to {high}"))),
+            ("normal", &[mean, deviation]) if deviation >= 0.0 => Ok(Family::Normal { mean, deviation, count }),
+            ("normal", &[_, deviation]) => {
+                Err(de::Error::custom(format!("`normal` has deviation {deviation}, expected >= 0")))
+            }
+            (form, numbers) => {
+                Err(de::Error::custom(format!("`{form}` takes two numbers, found {}", numbers.len())))
+            }
+        }
+    }
+}
+
+impl Serialize for Family {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (form, numbers) = match self {
+            Family::Constant(value) => return serializer.serialize_f64(*value),
+            Family::Values(values) => ("values", values.clone()),
+            Family::Linspace { low, high, .. } => ("linspace", vec![*low, *high]),
+            Family::Uniform { low, high, .. } => ("uniform", vec![*low, *high]),
+            Family::Normal { mean, deviation, .. } => ("normal", vec![*mean, *deviation]),
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(form, &numbers)?;
+        if !matches!(self, Family::Values(_))
+            && let Some(count) = self.count()
+        {
+            map.serialize_entry("count", &count)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CartPole;
+    use fedrl_core::random::Purpose;
+    use proptest::prelude::*;
+
+    const KEY: Key = Key { low: 5, high: 9 };
+
+    fn set(text: &str) -> Result<VariantSet, String> {
+        toml::from_str(text).map_err(|error| error.message().to_string())
+    }
+
+    fn lengths(text: &str, count: Option<usize>) -> Result<Vec<f64>, String> {
+        let instances = set(text)?.instances(&CartPole, count, KEY).map_err(|error| error.to_string())?;
+        Ok(instances.iter().map(|instance| instance.given()["length"]).collect())
+    }
+
+    #[test]
+    fn every_form_gives_the_values_it_says() {
+        assert_eq!(lengths("length = { linspace = [1.0, 2.0] }", Some(3)), Ok(vec![1.0, 1.5, 2.0]));
+        assert_eq!(lengths("length = { linspace = [1.0, 2.0], count = 2 }", None), Ok(vec![1.0, 2.0]));
+        assert_eq!(lengths("length = { values = [0.1, 2] }", None), Ok(vec![0.1, 2.0]));
+        assert_eq!(lengths("length = 3", Some(2)), Ok(vec![3.0, 3.0]));
+        assert_eq!(lengths("length = 3", None), Ok(vec![3.0]));
+        let uniform = lengths("length = { uniform = [0.1, 0.9] }", Some(1000)).unwrap();
+        assert!(uniform.iter().all(|x| (0.1..0.9).contains(x)));
+        let normal = lengths("length = { normal = [5.0, 0.5], count = 1000 }", None).unwrap();
+        let mean = normal.iter().sum::<f64>() / 1000.0;
+        assert!((mean - 5.0).abs() < 5.0 * 0.5 / 1000f64.sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn random_values_depend_on_the_key_and_the_name_alone() {
+        let alone = lengths("length = { uniform = [0.1, 0.9] }", Some(4));
+        let together = lengths("length = { uniform = [0.1, 0.9] }\ngravity = { uniform = [1, 2] }", Some(4));
+        assert_eq!(alone, together);
+        let gravity = set("gravity = { uniform = [0.1, 0.9] }").unwrap().instances(&CartPole, Some(4), KEY).unwrap();
+        assert_ne!(alone.unwrap()[0], gravity[0].given()["gravity"]);
+        let other = Key::new(1, Purpose::Variants);
+        let drawn = set("length = { uniform = [0.1, 0.9] }").unwrap().instances(&CartPole, Some(1), other).unwrap();
+        assert_ne!(drawn[0].given()["length"], lengths("length = { uniform = [0.1, 0.9] }", Some(1)).unwrap()[0]);
+    }
+
+    #[test]
+    fn a_wrong_family_says_what_was_expected() {
+        let error = |text: &str, count| lengths(text, count).unwrap_err();
+        assert!(error("length = { linspac = [1, 2] }", None).contains("did you mean `linspace`"));
+        assert!(error("length = { linspace = [1, 2, 3] }", None).contains("takes two numbers, found 3"));
+        assert!(error("length = { values = [1, nan] }", None).contains("contains NaN"));
+        assert!(error("length = { normal = [1, -1] }", None).contains("deviation -1"));
+        assert!(error("length = \"long\"", None).contains("expected a number, { linspace"));
+        assert!(error("length = { values = [] }", None).contains("no values"));
+        assert!(error("length = { linspace = [1, 2] }", None).contains("add `count = 5`"));
+        assert_eq!(
+            error("length = { values = [1, 2] }", Some(3)),
+            "`length` gives 2 values, expected 3 (one per agent)"
+        );
+        assert_eq!(
+            error("length = { values = [1, 0] }", None),
+            "variant 1: CartPole-v1: parameter `length` is 0, expected a finite number > 0"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_family_survives_being_written_and_read(low in -5.0..5.0f64, width in 0.0..5.0f64, n in 1usize..9, form in 0..5) {
+            let count = Some(n);
+            let high = low + width;
+            let family = match form {
+                0 => Family::Constant(low),
+                1 => Family::Linspace { low, high, count },
+                2 => Family::Values(vec![low; n]),
+                3 => Family::Uniform { low, high, count: None },
+                _ => Family::Normal { mean: low, deviation: width, count },
+            };
+            let set = VariantSet([("length".to_string(), family)].into());
+            let text = toml::to_string(&set).unwrap();
+            prop_assert_eq!(toml::from_str::<VariantSet>(&text).unwrap(), set);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Multilayer perceptrons over a flat parameter vector.
+
+use std::ops::Range;
+
+use fedrl_core::Real;
+use serde::{Deserialize, Serialize};
+
+/// The nonlinearity after every layer but the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Activation {
+    /// Hyperbolic tangent.
+    #[default]
+    Tanh,
+    /// max(0, x).
+    Relu,
+}
+
+impl Activation {
+    fn apply<F: Real>(self, x: F) -> F {
+        let zero = F::new(0.0);
+        match self {
+            Activation::Tanh => F::hyperbolic_tangent(x),
+            Activation::Relu => if x > zero { x } else { zero },
+        }
+    }
+}
+
+/// Where one layer's parameters lie in θ. The weight is row-major `[outputs, inputs]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Width of its input.
+    pub inputs: usize,
+    /// Width of its output.
+    pub outputs: usize,
+    /// The weight's place in θ.
+    pub weight: Range<usize>,
+    /// The bias's place in θ.
+    pub bias: Range<usize>,
+}
+
+/// A multilayer perceptron: any list of layer widths, one nonlinearity, a linear last layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mlp {
+    layers: Vec<Layer>,
+    activation: Activation,
+}
+
+impl Mlp {
+    /// A network of these `widths`, input first and output last.
+    pub fn new(widths: &[usize], activation: Activation) -> Self {
+        let mut offset = 0;
+        let layers = widths
+            .windows(2)
+            .map(|pair| {
+                let (inputs, outputs) = (pair[0], pair[1]);
+                let weight = offset..offset + inputs * outputs;
+                let bias = weight.end..weight.end + outputs;
+                offset = bias.end;
+                Layer { inputs, outputs, weight, bias }
+            })
+            .collect();
+        Mlp { layers, activation }
+    }
+
+    /// The layers, first to last.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The nonlinearity.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// How many parameters it has.
+    pub fn parameter_count(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.bias.end)
+    }
+
+    /// Its output for one input, natively. `theta` may go on after the network's parameters.
+    pub fn forward<F: Real>(&self, theta: &[F], input: &[F]) -> Vec<F> {
+        let mut x = input.to_vec();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let weight = &theta[layer.weight.clone()];
+            let bias = &theta[layer.bias.clone()];
+            let last = index + 1 == self.layers.len();
+            x = weight
+                .chunks_exact(layer.inputs)
+                .zip(bias)
+                .map(|(row, &bias)| {
+                    let sum = row.iter().zip(&x).fold(bias, |sum, (&w, &x)| sum + w * x);
+                    if last { sum } else { self.activation.apply(sum) }
+                })
+                .collect();
+        }
+        x
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forward_is_what_one_computes_by_hand() {
+        // 2-2-1: hidden = relu([1 2; 3 -4] x + [0.5, 0]), out = [2 -1] hidden + 10.
+        let network = Mlp::new(&[2, 2, 1], Activation::Relu);
+        let theta = [1.0, 2.0, 3.0, -4.0, 0.5, 0.0, 2.0, -1.0, 10.0];
+        assert_eq!(network.parameter_count(), theta.len());
+        // x = (1, 1): hidden = (3.5, 0), out = 17. x = (2, 1): hidden = (4.5, 2), out = 17.
+        assert_eq!(network.forward(&theta, &[1.0, 1.0]), [17.0]);
+        assert_eq!(network.forward(&theta, &[2.0, 1.0]), [17.0]);
+        let tanh = Mlp::new(&[1, 1, 1], Activation::Tanh);
+        let out = tanh.forward(&[0.5, 0.0, 3.0, 1.0], &[1.0]);
+        assert_eq!(out, [3.0 * 0.5f64.tanh() + 1.0]);
+    }
+
+    #[test]
+    fn a_network_without_hidden_layers_is_linear() {
+        let network = Mlp::new(&[2, 1], Activation::Tanh);
+        assert_eq!(network.forward(&[3.0f32, 4.0, 100.0], &[1.0, 10.0]), [143.0]);
+    }
+
+    #[test]
+    fn layers_tile_theta_without_gaps() {
+        let network = Mlp::new(&[4, 8, 8, 2], Activation::Tanh);
+        let mut end = 0;
+        for layer in network.layers() {
+            assert_eq!(layer.weight.start, end);
+            assert_eq!(layer.bias.start, layer.weight.end);
+            end = layer.bias.end;
+        }
+        assert_eq!(end, 4 * 8 + 8 + 8 * 8 + 8 + 8 * 2 + 2);
+    }
+}
