@@ -1,4 +1,5 @@
 //! CartPole-v1: balance a pole on a cart (Barto, Sutton & Anderson 1983, as in Gymnasium 1.4).
+#![allow(clippy::manual_memcpy, reason = "kernels copy element by element")]
 
 use std::f64::consts::PI;
 
@@ -57,7 +58,8 @@ impl Dynamics for CartPole {
         let acceleration = push - moment * spin_rate * cosine / total;
 
         let dt = coefficients[TIME_STEP];
-        state[0] = state[0] + dt * velocity;
+        let position = state[0];
+        state[0] = position + dt * velocity;
         state[1] = velocity + dt * acceleration;
         state[2] = angle + dt * spin;
         state[3] = spin + dt * spin_rate;

@@ -150,7 +150,7 @@ fn choose<F: Real>(logits: &[F], uniform: F) -> (F, F) {
     let mut choice = None;
     let mut margin = F::INFINITY;
     for (i, &logit) in logits.iter().enumerate().take(logits.len() - 1) {
-        cumulative = cumulative + F::exponential(logit - normaliser);
+        cumulative += F::exponential(logit - normaliser);
         let distance = if uniform < cumulative { cumulative - uniform } else { uniform - cumulative };
         if distance < margin {
             margin = distance;

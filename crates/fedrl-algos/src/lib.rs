@@ -1,1 +1,17 @@
-//! fedrl-algos
+//! Federated reinforcement-learning algorithms, one folder each: configuration, agent half,
+//! server half, in the lines of their papers.
+//!
+//! A training is a fold over [`Algorithm::round`]; all that changes is the algorithm's state.
+
+mod algorithm;
+mod estimator;
+pub mod fedsvrpg_m;
+mod importance;
+mod metrics;
+mod registry;
+mod vector;
+
+pub use algorithm::{Agent, Algorithm, AlgorithmError, Divergence, Round, ServerState, World};
+pub use estimator::{Advantage, Estimator};
+pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
+pub use registry::{AlgorithmConfig, Invalid};

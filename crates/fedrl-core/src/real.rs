@@ -51,7 +51,7 @@ impl Real for f32 {
         x.sqrt()
     }
     fn two_pi() -> f32 {
-        6.283_185_5f32
+        std::f32::consts::TAU
     }
     fn unit(bits: u32) -> f32 {
         (bits >> 8u32) as f32 * 5.960_464_5e-8f32
@@ -79,7 +79,7 @@ impl Real for f64 {
         x.sqrt()
     }
     fn two_pi() -> f64 {
-        6.283_185_307_179_586f64
+        std::f64::consts::TAU
     }
     fn unit(bits: u32) -> f64 {
         (bits >> 8u32) as f64 * 5.960_464_477_539_063e-8f64

@@ -1,1 +1,138 @@
-//! fedrl-eval
+//! How a policy does in environments, trained on or not.
+
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{Engine, EngineError, Mode, Replica};
+use fedrl_envs::{Instance, Parameters, Simulator};
+use fedrl_models::Policy;
+use fedrl_stats::{bootstrap_interval, cvar, mean};
+use serde::Serialize;
+
+/// Share of the variants, the worst ones, over which [`Evaluation::cvar`] averages.
+pub const CVAR_SHARE: f64 = 0.2;
+
+const RESAMPLES: usize = 2000;
+const CONFIDENCE: f64 = 0.95;
+
+/// How to evaluate.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// Episodes per variant.
+    pub episodes: usize,
+    /// Steps after which an episode is truncated.
+    pub max_episode_steps: usize,
+    /// Whether actions are sampled or the most probable ones.
+    pub mode: Mode,
+    /// Seed of every draw. Variant i meets the same draws whatever the policy, so that policies
+    /// are compared on the same episodes.
+    pub seed: u64,
+}
+
+/// The return in one variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantReturn {
+    /// The parameters in which it differs.
+    pub parameters: Parameters,
+    /// Episodes run.
+    pub episodes: usize,
+    /// Mean undiscounted return.
+    pub mean: f64,
+    /// Lower end of the mean's 95 % bootstrap interval.
+    pub low: f64,
+    /// Upper end of it.
+    pub high: f64,
+}
+
+/// The returns in a set of variants.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// Variant by variant.
+    pub variants: Vec<VariantReturn>,
+    /// Mean over variants.
+    pub mean: f64,
+    /// Return in the worst variant.
+    pub worst: f64,
+    /// Mean over the worst fifth of the variants.
+    pub cvar: f64,
+}
+
+/// Evaluates the policy `theta` in every one of `instances`, zero-shot.
+///
+/// # Errors
+/// The device failed.
+pub fn evaluate(
+    engine: &Engine,
+    policy: &Policy,
+    theta: &[f32],
+    instances: &[Instance],
+    protocol: &Protocol,
+) -> Result<Evaluation, EngineError> {
+    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+    let key = Key::new(protocol.seed, Purpose::Evaluation);
+    let replicas: Vec<Replica> = instances
+        .iter()
+        .zip(&simulators)
+        .enumerate()
+        .map(|(i, (instance, simulator))| Replica { theta, simulator, spec: instance.spec(), key: key.child([i as u32, 0, 0, 0]) })
+        .collect();
+    let returns = engine.for_blocks(&replicas, |block| {
+        let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;
+        Ok(lived.replicas.iter().map(|episodes| episodes.iter().map(|e| e.total_reward()).collect()).collect())
+    })?;
+
+    let summarise = |(index, (instance, returns)): (usize, (&Instance, Vec<f64>))| {
+        let mut rng = Key::new(protocol.seed, Purpose::Bootstrap).child([index as u32, 0, 0, 0]).rng();
+        let interval = bootstrap_interval(&returns, mean, RESAMPLES, CONFIDENCE, &mut rng);
+        VariantReturn {
+            parameters: instance.given().clone(),
+            episodes: returns.len(),
+            mean: mean(&returns),
+            low: interval.low,
+            high: interval.high,
+        }
+    };
+    let variants: Vec<VariantReturn> = instances.iter().zip(returns).enumerate().map(summarise).collect();
+    let means: Vec<f64> = variants.iter().map(|variant| variant.mean).collect();
+    let worst = means.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(Evaluation { mean: mean(&means), worst, cvar: cvar(&means, CVAR_SHARE), variants })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedrl_engine::{DeviceChoice, select};
+    use fedrl_envs::{CartPole, Environment};
+    use fedrl_models::PolicyConfig;
+
+    /// A linear policy that pushes towards the side to which the pole falls, certain of itself.
+    fn balancing() -> (Policy, Vec<f32>) {
+        let spec = CartPole.spec();
+        let config = PolicyConfig { hidden: vec![], ..PolicyConfig::default() };
+        let policy = Policy::new(&config, &spec.observation, &spec.action).unwrap();
+        let right = [0.0, 0.0, 30.0, 10.0];
+        let theta = right.map(|x: f32| -x).into_iter().chain(right).chain([0.0, 0.0]).collect();
+        (policy, theta)
+    }
+
+    fn returns(policy: &Policy, theta: &[f32], seed: u64) -> Evaluation {
+        let variant = |length| Instance::new(&CartPole, [("length".to_string(), length)].into()).unwrap();
+        let protocol = Protocol { episodes: 20, max_episode_steps: 200, mode: Mode::Sampled, seed };
+        let engine = Engine::new(&select(DeviceChoice::Cpu, 0).unwrap());
+        evaluate(&engine, policy, theta, &[0.3, 0.5, 0.7].map(variant), &protocol).unwrap()
+    }
+
+    #[test]
+    fn a_policy_that_balances_is_told_from_one_that_does_not() {
+        let (policy, theta) = balancing();
+        let good = returns(&policy, &theta, 1);
+        assert!(good.mean > 150.0, "{good:?}");
+        let bad = returns(&policy, &vec![0.0; theta.len()], 1);
+        assert!(bad.mean < 40.0, "{bad:?}");
+        for evaluation in [&good, &bad] {
+            assert_eq!(evaluation.worst, evaluation.variants.iter().map(|v| v.mean).fold(f64::INFINITY, f64::min));
+            assert!(evaluation.worst <= evaluation.cvar && evaluation.cvar <= evaluation.mean);
+            assert!(evaluation.variants.iter().all(|v| v.low <= v.mean && v.mean <= v.high && v.episodes == 20));
+        }
+        assert_eq!(bad, returns(&policy, &vec![0.0; theta.len()], 1));
+        assert_ne!(bad, returns(&policy, &vec![0.0; theta.len()], 2));
+    }
+}

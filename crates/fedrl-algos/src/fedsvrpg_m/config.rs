@@ -1,0 +1,163 @@
+//! `[algorithm]` for FedSVRPG-M and for plain averaging.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Advantage, Estimator, Invalid};
+
+/// How η is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Step {
+    /// η is `local_step_size`.
+    #[default]
+    Constant,
+    /// η_k = `local_step_size` / (offset + scale Σ ‖g‖²)^{1/3}, the sum over the round's local
+    /// steps so far: what the authors' program does (STORM's rule).
+    Adaptive {
+        /// w, added to the sum; keeps the first steps finite.
+        offset: f64,
+        /// c, multiplies the sum.
+        scale: f64,
+    },
+}
+
+/// FedSVRPG-M's numbers. Stabilisers are off unless set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FedSvrpgMConfig {
+    /// β in (0, 1]: weight of the fresh gradient; 1 turns momentum off.
+    pub beta: f64,
+    /// K: local steps of a round.
+    pub local_steps: usize,
+    /// η: local step size.
+    pub local_step_size: f64,
+    /// λ: server step size.
+    pub global_step_size: f64,
+    /// γ in (0, 1].
+    pub discount: f64,
+    /// H: steps after which a trajectory is cut.
+    pub horizon: usize,
+    /// B: trajectories per local step.
+    #[serde(default = "one")]
+    pub batch: usize,
+    /// Trajectories per agent of u_0; by default the theorem's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub u0_batch: Option<usize>,
+    /// The gradient estimator.
+    #[serde(default)]
+    pub estimator: Estimator,
+    /// What is done to the estimator's weights.
+    #[serde(default)]
+    pub advantage: Advantage,
+    /// How η is chosen.
+    #[serde(default)]
+    pub step: Step,
+    /// Greatest importance weight; greater ones become this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_clip: Option<f64>,
+    /// c: every component of a local direction u is clamped to ±min(‖g‖, c).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction_clip: Option<f64>,
+}
+
+/// Plain averaging's numbers: FedSVRPG-M's without the momentum.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PavgConfig {
+    /// K: local steps of a round.
+    pub local_steps: usize,
+    /// η: local step size.
+    pub local_step_size: f64,
+    /// λ: server step size.
+    pub global_step_size: f64,
+    /// γ in (0, 1].
+    pub discount: f64,
+    /// H: steps after which a trajectory is cut.
+    pub horizon: usize,
+    /// B: trajectories per local step.
+    #[serde(default = "one")]
+    pub batch: usize,
+    /// The gradient estimator.
+    #[serde(default)]
+    pub estimator: Estimator,
+    /// What is done to the estimator's weights.
+    #[serde(default)]
+    pub advantage: Advantage,
+    /// How η is chosen.
+    #[serde(default)]
+    pub step: Step,
+    /// c: every component of a local direction u is clamped to ±min(‖g‖, c).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction_clip: Option<f64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl From<PavgConfig> for FedSvrpgMConfig {
+    fn from(config: PavgConfig) -> Self {
+        FedSvrpgMConfig {
+            beta: 1.0,
+            local_steps: config.local_steps,
+            local_step_size: config.local_step_size,
+            global_step_size: config.global_step_size,
+            discount: config.discount,
+            horizon: config.horizon,
+            batch: config.batch,
+            u0_batch: None,
+            estimator: config.estimator,
+            advantage: config.advantage,
+            step: config.step,
+            is_clip: None,
+            direction_clip: config.direction_clip,
+        }
+    }
+}
+
+impl FedSvrpgMConfig {
+    /// Whether the term with u_r and the importance weight is there at all.
+    pub(super) fn momentum(&self) -> bool {
+        self.beta < 1.0
+    }
+
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// The first that is outside its range.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let (offset, scale) = match self.step {
+            Step::Constant => (1.0, 1.0),
+            Step::Adaptive { offset, scale } => (offset, scale),
+        };
+        let real = [
+            ("beta", self.beta, positive(self.beta) && self.beta <= 1.0, "a number in (0, 1]"),
+            ("local_step_size", self.local_step_size, positive(self.local_step_size), "a finite number > 0"),
+            ("global_step_size", self.global_step_size, positive(self.global_step_size), "a finite number > 0"),
+            ("discount", self.discount, positive(self.discount) && self.discount <= 1.0, "a number in (0, 1]"),
+            ("step.adaptive.offset", offset, positive(offset), "a finite number > 0"),
+            ("step.adaptive.scale", scale, positive(scale), "a finite number > 0"),
+            ("is_clip", self.is_clip.unwrap_or(1.0), self.is_clip.is_none_or(positive), "a finite number > 0"),
+            (
+                "direction_clip",
+                self.direction_clip.unwrap_or(1.0),
+                self.direction_clip.is_none_or(positive),
+                "a finite number > 0",
+            ),
+        ];
+        if let Some(&(key, value, _, expected)) = real.iter().find(|(_, _, valid, _)| !valid) {
+            return Err(Invalid { key, value: value.to_string(), expected });
+        }
+        let whole = [
+            ("local_steps", self.local_steps),
+            ("horizon", self.horizon),
+            ("batch", self.batch),
+            ("u0_batch", self.u0_batch.unwrap_or(1)),
+        ];
+        match whole.iter().find(|(_, value)| *value == 0) {
+            Some(&(key, value)) => Err(Invalid { key, value: value.to_string(), expected: "a whole number >= 1" }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What an observer of the simulation sees of the agents. None of it is ever sent.
+
+use fedrl_engine::Trajectories;
+
+/// Sums over an agent's local steps of one round.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgentMetrics {
+    /// Trajectories sampled.
+    pub trajectories: usize,
+    /// Environment steps taken.
+    pub env_steps: u64,
+    /// Sum of the undiscounted returns.
+    pub return_sum: f64,
+    /// Sum of ‖g‖ over local steps.
+    pub gradient_norm_sum: f64,
+    /// Local steps.
+    pub local_steps: usize,
+    /// ‖θ_i − θ_r‖ after the last local step.
+    pub drift: f64,
+    /// Closest that any draw came to choosing another action.
+    pub margin: f32,
+    /// Importance weights, where the algorithm uses them.
+    pub importance: Option<ImportanceMetrics>,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+impl AgentMetrics {
+    /// Counts the trajectories of replica `index`.
+    pub fn observe(&mut self, trajectories: &Trajectories, index: usize) {
+        let lived = &trajectories.replicas[index];
+        let first = self.trajectories == 0;
+        self.trajectories += lived.len();
+        self.env_steps += trajectories.steps(index) as u64;
+        self.return_sum += lived.iter().map(|trajectory| trajectory.total_reward()).sum::<f64>();
+        let margin = trajectories.margins[index];
+        self.margin = if first { margin } else { self.margin.min(margin) };
+    }
+
+    /// Mean undiscounted return of a trajectory.
+    pub fn return_mean(&self) -> f64 {
+        self.return_sum / self.trajectories as f64
+    }
+
+    /// Mean steps of a trajectory.
+    pub fn episode_length(&self) -> f64 {
+        self.env_steps as f64 / self.trajectories as f64
+    }
+
+    /// Mean ‖g‖ of a local step.
+    pub fn gradient_norm(&self) -> f64 {
+        self.gradient_norm_sum / self.local_steps as f64
+    }
+}
+
+/// Sums over importance weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ImportanceMetrics {
+    /// Weights seen.
+    pub count: usize,
+    /// Of which infinite or NaN before clipping.
+    pub non_finite: usize,
+    /// Of which clipped.
+    pub clipped: usize,
+    sum: f64,
+    squares: f64,
+}
+
+impl ImportanceMetrics {
+    /// Counts a weight and what clipping left of it.
+    pub fn observe(&mut self, weight: f32, clipped: f32) {
+        self.count += 1;
+        self.non_finite += usize::from(!weight.is_finite());
+        self.clipped += usize::from(clipped != weight && !weight.is_nan());
+        if clipped.is_finite() {
+            self.sum += f64::from(clipped);
+            self.squares += f64::from(clipped).powi(2);
+        }
+    }
+
+    /// Mean of the finite weights.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+
+    /// (Σw)² / (n Σw²): 1 when all weights are alike, 1/n when one of them is all.
+    pub fn effective_sample_size(&self) -> f64 {
+        if self.squares > 0.0 { self.sum.powi(2) / (self.count as f64 * self.squares) } else { 0.0 }
+    }
+
+    /// These and those.
+    pub fn merge(&mut self, other: &ImportanceMetrics) {
+        self.count += other.count;
+        self.non_finite += other.non_finite;
+        self.clipped += other.clipped;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+}
+
+/// One agent in one round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentReport {
+    /// Which agent.
+    pub agent: usize,
+    /// What it did.
+    pub metrics: AgentMetrics,
+    /// Bytes it sent.
+    pub bytes_up: u64,
+    /// Bytes it received.
+    pub bytes_down: u64,
+    /// Whether its answer was not finite and was left out.
+    pub diverged: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effective_sample_size_by_hand() {
+        let mut metrics = ImportanceMetrics::default();
+        for weight in [1.0, 1.0, 4.0] {
+            metrics.observe(weight, weight);
+        }
+        // (1+1+4)² / (3 (1+1+16)) = 36/54.
+        assert!((metrics.effective_sample_size() - 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!(metrics.mean(), 2.0);
+    }
+}

@@ -1,0 +1,172 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Federated reinforcement learning: one policy for agents whose environments differ.
+#[derive(Debug, Parser)]
+#[command(name = "fedrl", version, about, propagate_version = true, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train an experiment into a new run directory, evaluate it and write its report.
+    Train(TrainArgs),
+    /// Continue a run from its newest checkpoint, exactly as if it had never stopped.
+    Resume(ResumeArgs),
+    /// Returns of a run's policy in environment variants, trained on or not.
+    Eval(EvalArgs),
+    /// Write a run's HTML report.
+    Report(ReportArgs),
+    /// Environments: list, describe, step.
+    Env(EnvArgs),
+    /// Show the devices here and which one `auto` takes.
+    Doctor(DoctorArgs),
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct OutputArgs {
+    /// Print machine-readable results on stdout and nothing else.
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but results and errors.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// `fedrl train`.
+#[derive(Debug, clap::Args)]
+pub struct TrainArgs {
+    /// The experiment, a TOML file.
+    pub config: PathBuf,
+    /// Override one value of the experiment; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// The run directory itself [default: runs/NAME-OF-CONFIG].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl resume`.
+#[derive(Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// The run directory.
+    pub run: PathBuf,
+    /// Go on from the checkpoint of this round instead of the newest; later ones are removed.
+    #[arg(long, value_name = "ROUND")]
+    pub from: Option<u32>,
+    /// Another device than the run began on; results then agree to rounding only.
+    #[arg(long)]
+    pub device: Option<String>,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl eval`.
+#[derive(Debug, clap::Args)]
+pub struct EvalArgs {
+    /// The run directory.
+    pub run: PathBuf,
+    /// agents, interpolation, extrapolation, or a TOML file with families of values by parameter
+    /// [default: every set that the experiment names].
+    #[arg(long)]
+    pub on: Option<String>,
+    /// Episodes per variant [default: the experiment's].
+    #[arg(long)]
+    pub episodes: Option<usize>,
+    /// latest, best, or a round that has a checkpoint.
+    #[arg(long, default_value = "latest")]
+    pub checkpoint: String,
+    /// Take the most probable action instead of sampling.
+    #[arg(long)]
+    pub greedy: bool,
+    /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// The run directories.
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl env`.
+#[derive(Debug, clap::Args)]
+pub struct EnvArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: EnvCommand,
+}
+
+/// `fedrl env …`.
+#[derive(Debug, Subcommand)]
+pub enum EnvCommand {
+    /// All environments.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// One environment: spaces, parameters, reward, termination.
+    Describe {
+        /// Its id.
+        env: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Step an environment: JSON lines in, {"state":[..],"action":[..]}; JSON lines out,
+    /// {"state","obs","reward","terminated"}.
+    Step {
+        /// Its id.
+        env: String,
+        /// Set one of its parameters; may be repeated.
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Precision of the arithmetic.
+        #[arg(long, value_enum, default_value_t = Precision::F64)]
+        precision: Precision,
+    },
+}
+
+/// Precision of the arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// What training uses.
+    F32,
+    /// What the tests against the real environments use.
+    F64,
+}
+
+/// `fedrl doctor`.
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// An experiment to choose a device for.
+    pub config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

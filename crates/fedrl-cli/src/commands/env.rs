@@ -1,0 +1,160 @@
+//! `fedrl env list | describe | step`.
+
+use std::io::BufRead;
+
+use anyhow::{Context, Result};
+use fedrl_core::{Real, Space};
+use fedrl_envs::{ENVIRONMENTS, Environment, Instance, Parameters, Simulate, Simulator, Spec, find};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::args::{EnvCommand, OutputArgs, Precision};
+use crate::exit::{Done, Usage};
+use crate::output::{Output, print_json, table};
+
+/// Answers a question about environments.
+pub fn run(command: &EnvCommand) -> Result<Done> {
+    match command {
+        EnvCommand::List { json } => list(*json)?,
+        EnvCommand::Describe { env, json } => describe(find(env).map_err(Usage)?.spec(), *json)?,
+        EnvCommand::Step { env, set, precision } => {
+            let instance = instance(find(env).map_err(Usage)?, set)?;
+            match precision {
+                Precision::F32 => step::<f32>(&instance, &instance.simulator(), |x| x as f32)?,
+                Precision::F64 => step::<f64>(&instance, &instance.simulator(), |x| x)?,
+            }
+        }
+    }
+    Ok(Done::Complete)
+}
+
+fn list(json: bool) -> Result<()> {
+    let output = Output::from(OutputArgs { json, quiet: false });
+    let row = |spec: &Spec| {
+        vec![
+            spec.id.to_string(),
+            spec.observation.width().to_string(),
+            match &spec.action {
+                Space::Discrete { n } => format!("{n} choices"),
+                Space::Box { .. } => format!("{} numbers", spec.action.width()),
+            },
+            spec.parameters.len().to_string(),
+            spec.summary.to_string(),
+        ]
+    };
+    let rows = ENVIRONMENTS.iter().map(|environment| row(environment.spec())).collect();
+    output.text(table(&["environment", "observes", "acts", "parameters", "task"], rows, 5))?;
+    for environment in ENVIRONMENTS {
+        output.value(&description(environment.spec()))?;
+    }
+    Ok(())
+}
+
+fn describe(spec: &'static Spec, json: bool) -> Result<()> {
+    let output = Output::from(OutputArgs { json, quiet: false });
+    output.value(&description(spec))?;
+    let rows = Instance::parameters(spec)
+        .map(|p| [p.name, p.unit, &p.default.to_string(), &p.range.to_string(), p.description].map(String::from).to_vec())
+        .collect();
+    output.text(format!(
+        "{}: {}\n\nobservation  {} ({})\naction       {}\nreward       {}\nends when    {}\ntruncated    after {} steps\nsource       {}\n\n{}",
+        spec.id,
+        spec.summary,
+        spec.observation,
+        spec.observation_names.join(", "),
+        spec.action,
+        spec.reward,
+        spec.termination,
+        spec.max_episode_steps,
+        spec.source,
+        table(&["parameter", "unit", "default", "range", "meaning"], rows, 5)
+    ))?;
+    Ok(())
+}
+
+/// The description for programs. Infinite bounds are null, as JSON has no infinity.
+fn description(spec: &'static Spec) -> Value {
+    let parameters: Vec<Value> = Instance::parameters(spec)
+        .map(|p| json!({"name": p.name, "unit": p.unit, "default": p.default, "range": p.range.to_string(), "description": p.description}))
+        .collect();
+    json!({
+        "id": spec.id,
+        "summary": spec.summary,
+        "observation": spec.observation,
+        "observation_names": spec.observation_names,
+        "action": spec.action,
+        "max_episode_steps": spec.max_episode_steps,
+        "reward": spec.reward,
+        "termination": spec.termination,
+        "source": spec.source,
+        "parameters": parameters,
+    })
+}
+
+fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Instance> {
+    let mut given = Parameters::new();
+    for setting in set {
+        let expected = || Usage(format!("--set {setting}: expected NAME=NUMBER, as in length=0.4"));
+        let (name, value) = setting.split_once('=').ok_or_else(expected)?;
+        given.insert(name.trim().to_string(), value.trim().parse().map_err(|_| expected())?);
+    }
+    Ok(Instance::new(environment, given).map_err(|error| Usage(error.to_string()))?)
+}
+
+/// One line of input.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    state: Vec<f64>,
+    action: Vec<f64>,
+}
+
+/// One line of output.
+#[derive(Serialize)]
+struct Output1<F> {
+    state: Vec<F>,
+    obs: Vec<F>,
+    reward: F,
+    terminated: bool,
+}
+
+fn step<F: Real + Serialize>(instance: &Instance, simulator: &Simulator<F>, round: fn(f64) -> F) -> Result<()>
+where
+    dyn Environment: Simulate<F>,
+{
+    let spec = instance.spec();
+    for (index, line) in std::io::stdin().lock().lines().enumerate() {
+        let line = line.context("reading stdin")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let wrong = |problem: String| Usage(format!("stdin line {}: {problem}", index + 1));
+        let input: Input = serde_json::from_str(&line)
+            .map_err(|error| wrong(format!("{error}; expected {{\"state\":[..],\"action\":[..]}}")))?;
+        check(spec, &input).map_err(wrong)?;
+        let mut state: Vec<F> = input.state.into_iter().map(round).collect();
+        let action: Vec<F> = input.action.into_iter().map(round).collect();
+        let transition = simulator.step(&mut state, &action);
+        let mut obs = vec![round(0.0); spec.observation.width()];
+        simulator.observe(&state, &mut obs);
+        print_json(&Output1 { state, obs, reward: transition.reward, terminated: transition.terminated })?;
+    }
+    Ok(())
+}
+
+fn check(spec: &Spec, input: &Input) -> Result<(), String> {
+    let (state, action) = (input.state.len(), input.action.len());
+    if state != spec.state_width {
+        return Err(format!("`state` has {state} numbers, expected {}", spec.state_width));
+    }
+    if action != spec.action.width() {
+        return Err(format!("`action` has {action} numbers, expected {}", spec.action.width()));
+    }
+    if let Space::Discrete { n } = spec.action {
+        let choice = input.action[0];
+        if choice.fract() != 0.0 || !(0.0..n as f64).contains(&choice) {
+            return Err(format!("`action` is {choice}, expected a whole number from 0 to {}", n - 1));
+        }
+    }
+    Ok(())
+}

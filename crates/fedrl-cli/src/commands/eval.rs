@@ -1,0 +1,157 @@
+//! `fedrl eval`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{Engine, Mode, select};
+use fedrl_envs::Instance;
+use fedrl_eval::{Evaluation, Protocol};
+use fedrl_train::{ConfigError, RunDirectory, Setup, variant_set_from_file};
+use serde::Serialize;
+
+use crate::args::EvalArgs;
+use crate::exit::{Done, Usage};
+use crate::output::{Output, table};
+
+/// An evaluation and what it is of: `eval/SET.json`.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// The run directory.
+    pub run: String,
+    /// The set of variants.
+    pub on: String,
+    /// The checkpoint's round.
+    pub round: u32,
+    /// Whether actions were the most probable ones.
+    pub greedy: bool,
+    /// The returns.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+}
+
+impl Record {
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let rows = self.evaluation.variants.iter().map(|variant| {
+            let parameters: Vec<String> = variant.parameters.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
+            let name = if parameters.is_empty() { "nominal".into() } else { parameters.join(" ") };
+            vec![name, format!("{:.1}", variant.mean), format!("{:.1} .. {:.1}", variant.low, variant.high)]
+        });
+        let Evaluation { mean, worst, cvar, .. } = self.evaluation;
+        format!(
+            "\n{} (round {}, {} episodes each)\n{}\nmean {mean:.1}   worst {worst:.1}   mean of the worst fifth {cvar:.1}\n",
+            self.on,
+            self.round,
+            self.evaluation.variants.first().map_or(0, |variant| variant.episodes),
+            table(&["variant", "return", "95 %"], rows.collect(), 1)
+        )
+    }
+}
+
+/// How to evaluate.
+pub struct Request {
+    /// Sampled or most probable actions.
+    pub mode: Mode,
+    /// Episodes per variant.
+    pub episodes: usize,
+    /// What the file's name gets where it is not the standard evaluation.
+    pub suffix: String,
+}
+
+/// The sets of variants that an experiment names, agents first.
+pub fn sets(setup: &Setup) -> Vec<(&str, Vec<Instance>)> {
+    let held_out = setup.held_out.iter().map(|set| (set.name, set.instances.clone()));
+    std::iter::once(("agents", setup.agents.clone())).chain(held_out).collect()
+}
+
+/// Evaluates the policy of a round on one set and writes `eval/SET.json`.
+pub fn evaluate(
+    directory: &RunDirectory,
+    setup: &Setup,
+    engine: &Engine,
+    (round, theta): (u32, &[f32]),
+    (on, instances): (&str, &[Instance]),
+    request: &Request,
+) -> Result<Record> {
+    let protocol = Protocol {
+        episodes: request.episodes,
+        max_episode_steps: setup.max_episode_steps(),
+        mode: request.mode,
+        seed: setup.experiment.training.seed,
+    };
+    let evaluation = fedrl_eval::evaluate(engine, &setup.policy, theta, instances, &protocol)?;
+    let run = directory.path().display().to_string();
+    let record = Record { run, on: on.into(), round, greedy: request.mode == Mode::Greedy, evaluation };
+    let name = Path::new(on).file_stem().map_or_else(|| on.to_string(), |stem| stem.to_string_lossy().into_owned());
+    let file = format!("eval/{name}{}.json", request.suffix);
+    let json = serde_json::to_vec_pretty(&record)?;
+    directory.write(&file, &json).with_context(|| format!("writing {file}"))?;
+    Ok(record)
+}
+
+/// Evaluates a run's checkpoint.
+pub fn run(args: &EvalArgs) -> Result<Done> {
+    let output = Output::from(args.output);
+    let directory = RunDirectory::open(&args.run)?;
+    let source = directory.source()?;
+    let name = source.name().to_string();
+    let setup = Setup::new(source.experiment()?, &name)?;
+    if args.episodes == Some(0) {
+        return Err(Usage("--episodes is 0, expected a whole number >= 1".into()).into());
+    }
+    let chosen = chosen_sets(args.on.as_deref(), &setup)?;
+
+    let round = match args.checkpoint.as_str() {
+        "latest" => None,
+        "best" => directory.best_round()?,
+        number => Some(number.parse().map_err(|_| {
+            Usage(format!("--checkpoint {number}: expected latest, best, or a round that has a checkpoint"))
+        })?),
+    };
+    let checkpoint = directory
+        .checkpoint(round)?
+        .ok_or_else(|| Usage(format!("{} has no checkpoint yet; train it with `fedrl resume`", args.run.display())))?;
+    let round = checkpoint.header.progress.round;
+    let theta = fedrl_models::files::from_bytes(&setup.policy, &checkpoint.policy)
+        .with_context(|| format!("{} round {round}: policy.safetensors", args.run.display()))?;
+
+    let engine = Engine::new(&select(args.device.parse()?, setup.work())?);
+    let mode = if args.greedy { Mode::Greedy } else { Mode::Sampled };
+    let mut suffix = String::new();
+    if args.checkpoint != "latest" {
+        suffix += &format!("-round-{round:06}");
+    }
+    if args.greedy {
+        suffix += "-greedy";
+    }
+    let request = Request { mode, episodes: args.episodes.unwrap_or(setup.experiment.evaluation.episodes), suffix };
+    for (on, instances) in &chosen {
+        let record = evaluate(&directory, &setup, &engine, (round, &theta), (on, instances), &request)?;
+        output.text(record.table())?;
+        output.value(&record)?;
+    }
+    Ok(Done::Complete)
+}
+
+/// The sets that `--on` names.
+fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Instance>)>> {
+    let named: Vec<(String, Vec<Instance>)> = sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect();
+    let Some(on) = on else { return Ok(named) };
+    if let Some(set) = named.iter().find(|(name, _)| name == on) {
+        return Ok(vec![set.clone()]);
+    }
+    if ["interpolation", "extrapolation"].contains(&on) {
+        return Err(Usage(format!("the experiment has no set `{on}`; add `{on} = {{ .. }}` to [environment]")).into());
+    }
+    let path = Path::new(on);
+    if !path.exists() {
+        let known = ["agents", "interpolation", "extrapolation"];
+        return Err(Usage(format!("--on: {}, or a TOML file", fedrl_core::unknown_name("set of variants", on, &known))).into());
+    }
+    let key = Key::new(setup.experiment.training.seed, Purpose::Variants).child([3, 0, 0, 0]);
+    let instances = variant_set_from_file(path)?
+        .instances(setup.environment, None, key)
+        .map_err(|problem| ConfigError::at(on, "", problem))?;
+    Ok(vec![(format!("file-{}", path.file_stem().map_or(on.into(), |stem| stem.to_string_lossy())), instances)])
+}

@@ -1,0 +1,21 @@
+//! `fedrl report`.
+
+use anyhow::Result;
+use fedrl_train::RunDirectory;
+use serde_json::json;
+
+use crate::args::ReportArgs;
+use crate::exit::Done;
+use crate::output::Output;
+
+/// Writes the report of each run.
+pub fn run(args: &ReportArgs) -> Result<Done> {
+    let output = Output::from(args.output);
+    for run in &args.runs {
+        RunDirectory::open(run)?;
+        let report = fedrl_report::write(run)?;
+        output.text(report.display().to_string())?;
+        output.value(&json!({"run": run, "report": report}))?;
+    }
+    Ok(Done::Complete)
+}

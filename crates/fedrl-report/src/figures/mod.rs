@@ -1,0 +1,38 @@
+//! The pictures, as SVG text.
+
+mod canvas;
+mod generalisation;
+mod importance;
+mod learning;
+
+use crate::ReportError;
+use crate::run::RunData;
+
+/// The pictures of a run; `None` for one without data.
+pub(crate) struct Figures {
+    pub(crate) learning: Option<String>,
+    pub(crate) importance: Option<String>,
+    pub(crate) generalisation: Option<String>,
+}
+
+impl Figures {
+    /// Draws those for which the run has data.
+    pub(crate) fn draw(run: &RunData) -> Result<Self, ReportError> {
+        let named = |figure| move |source| ReportError::Draw { figure, source: Box::new(source) };
+        Ok(Figures {
+            learning: learning::draw(&run.rounds).map_err(named("learning.svg"))?,
+            importance: importance::draw(&run.rounds).map_err(named("importance.svg"))?,
+            generalisation: generalisation::draw(&run.evaluations).map_err(named("generalisation.svg"))?,
+        })
+    }
+
+    /// Each picture that there is, under the name of its file.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("learning.svg", &self.learning),
+            ("importance.svg", &self.importance),
+            ("generalisation.svg", &self.generalisation),
+        ];
+        all.into_iter().filter_map(|(name, svg)| svg.as_deref().map(|svg| (name, svg)))
+    }
+}

@@ -1,0 +1,216 @@
+//! The report of fixture runs, read back from disk.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use fixture::Fixture;
+use std::fs;
+
+#[test]
+fn the_page_shows_the_numbers_of_the_run() {
+    let run = Fixture::full(10, 100);
+    let page = run.page();
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert!(page.contains("<h1>fedsvrpg-m on cart_pole</h1>") && page.contains("10 agents"));
+    // 100 rounds of 5,000 steps, 12,345 bytes up and 23,456 bytes down each; the last mean
+    // return is 20 + 4 · 100 = 420.
+    for (label, value) in [
+        ("Rounds", "100"),
+        ("Environment steps", "500,000"),
+        ("Sent by agents", "1.23 MB"),
+        ("Sent to agents", "2.35 MB"),
+        ("Final training return", "420.00"),
+    ] {
+        assert!(page.contains(&format!("<dt>{label}</dt><dd>{value}</dd>")), "{label}");
+    }
+    assert!(page.contains("<dt>Extrapolation: mean return</dt><dd>301.50 <small>worst 120.25</small></dd>"));
+    assert!(page.contains("After round 100: mean 301.50, worst 120.25, mean of the worst fifth (CVaR) 150.75."));
+    assert!(page.contains("<td>1</td><td>0.3</td><td>450.00</td><td>440.00 to 460.00</td><td>20</td>"));
+    assert!(page.contains("over the one parameter that varies, length."));
+    assert!(page.contains("<th scope=\"row\">git_revision</th><td>0123abc</td>"));
+    assert!(page.contains("<th scope=\"row\">finished</th><td>–</td>"));
+    assert!(page.contains("All weights were finite."));
+}
+
+#[test]
+fn the_page_needs_nothing_from_outside() {
+    let page = Fixture::full(3, 5).page();
+    let without_namespace = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "<script"] {
+        assert!(!without_namespace.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn the_pictures_are_in_the_page_and_beside_it() {
+    let run = Fixture::full(10, 100);
+    let page = run.page();
+    for (name, texts) in [
+        ("learning", vec!["round", "training return", "mean over agents", "one agent"]),
+        ("importance", vec!["round", "mean weight", "effective sample size"]),
+        ("generalisation", vec!["length", "Agents’ variants", "Interpolation", "Extrapolation", "trained range"]),
+    ] {
+        let svg = run.figure(name);
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{name}");
+        for text in texts {
+            assert!(svg.contains(&format!(">\n{text}\n</text>")), "{name}: {text}");
+        }
+        assert!(page.contains(&svg), "{name}");
+    }
+    let learning = run.figure("learning");
+    assert_eq!(polylines(&learning, "#56B4E9", 2), 10, "one line per agent");
+    assert_eq!(polylines(&learning, "#0072B2", 6), 1 + 1, "the mean's and the legend's");
+}
+
+fn polylines(svg: &str, stroke: &str, width: u32) -> usize {
+    let style = format!("stroke=\"{stroke}\" stroke-width=\"{width}\"");
+    svg.lines().filter(|line| line.starts_with("<polyline") && line.contains(&style)).count()
+}
+
+#[test]
+fn equal_runs_give_equal_bytes_and_no_other_files() {
+    let (one, other) = (Fixture::full(4, 20), Fixture::full(4, 20));
+    assert_eq!(one.page(), other.page());
+    assert_eq!(one.page(), other.page(), "again, over the first");
+    assert_eq!(one.names("figures"), ["generalisation.svg", "importance.svg", "learning.svg"]);
+    assert_eq!(one.names(""), ["config.toml", "eval", "figures", "manifest.json", "metrics.jsonl", "report.html"]);
+}
+
+#[test]
+fn text_from_the_run_is_escaped() {
+    let run = Fixture::full(1, 2);
+    run.write("config.toml", &fixture::config("<b>x</b>", 1));
+    run.write("manifest.json", r#"{"device": "<script>", "cores": 8, "nested": {"a": [1]}}"#);
+    let page = run.page();
+    assert!(!page.contains("<b>") && !page.contains("<script>"));
+    assert!(page.contains("1 agent<") && page.contains("<td>8</td>"));
+}
+
+#[test]
+fn missing_evaluations_and_manifest_are_said() {
+    let run = Fixture::full(2, 3);
+    fs::remove_file(run.path().join("eval/interpolation.json")).unwrap();
+    fs::remove_file(run.path().join("manifest.json")).unwrap();
+    let page = run.page();
+    assert!(page.contains("<dt>Interpolation: mean return</dt><dd><small>not evaluated</small></dd>"));
+    assert!(page.contains("there is no <code>eval/interpolation.json</code>"));
+    assert!(page.contains("There is no manifest."));
+    assert!(!run.figure("generalisation").contains("Interpolation"));
+
+    let bare = Fixture::training(2, 3);
+    assert!(bare.page().contains("There is no evaluation to draw."));
+    assert_eq!(bare.names("figures"), ["importance.svg", "learning.svg"]);
+}
+
+#[test]
+fn several_varying_parameters_are_drawn_by_variant() {
+    let run = Fixture::full(2, 3);
+    run.write(
+        "eval/extrapolation.json",
+        r#"{"run": "r", "on": "extrapolation", "round": 3, "mean": 1.0, "worst": null, "cvar": 1.0, "variants": [
+            {"parameters": {"length": 0.9, "mass": 2}, "episodes": 5, "mean": 1.0, "low": 0.5, "high": 1.5},
+            {"parameters": {"mass": 3}, "episodes": 5, "mean": null, "low": null, "high": null}]}"#,
+    );
+    let page = run.page();
+    assert!(page.contains("variants numbered as in the tables."));
+    assert!(page.contains("<td>17</td><td>–</td><td>3</td><td>–</td><td>– to –</td><td>5</td>"));
+    let svg = run.figure("generalisation");
+    assert!(svg.contains("variant (number in the tables)") && !svg.contains("trained range"));
+}
+
+#[test]
+fn an_algorithm_without_importance_weights_has_no_such_picture() {
+    let run = Fixture::training(2, 0);
+    run.write("metrics.jsonl", "{\"round\": 1, \"train/return_mean\": 3.5, \"agents/return\": [3.0, 4.0]}\n");
+    assert!(run.page().contains("This algorithm uses no importance weights."));
+    assert_eq!(run.names("figures"), ["learning.svg"]);
+}
+
+#[test]
+fn numbers_that_were_not_finite_are_left_out() {
+    let run = Fixture::training(2, 0);
+    run.write(
+        "metrics.jsonl",
+        "{\"round\": 1, \"train/return_mean\": 3.5, \"agents/return\": [null, 4.0], \"importance/non_finite\": 0}\n\
+         {\"round\": 2, \"train/return_mean\": null, \"agents/return\": [null, 5.0], \"importance/non_finite\": 7,\
+          \"importance/weight_mean\": null, \"importance/effective_sample_size\": null}\n",
+    );
+    let page = run.page();
+    assert!(page.contains("<dt>Final training return</dt><dd>–</dd>"));
+    assert!(page.contains("Weights that were not finite, over all rounds: 7."));
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+    // One agent has a line; the mean has one point, a dot, and its line is the legend's.
+    let svg = run.figure("learning");
+    assert_eq!((polylines(&svg, "#56B4E9", 2), polylines(&svg, "#0072B2", 6)), (1, 1));
+    assert!(svg.contains("<circle"));
+}
+
+#[test]
+fn a_cut_last_line_is_ignored() {
+    let run = Fixture::training(2, 3);
+    let whole = fs::read_to_string(run.path().join("metrics.jsonl")).unwrap();
+    run.write("metrics.jsonl", &format!("{whole}{{\"round\": 4, \"train/retu"));
+    assert!(run.page().contains("<dt>Rounds</dt><dd>3</dd>"));
+}
+
+#[test]
+fn a_corrupt_line_is_an_error_that_names_it() {
+    let run = Fixture::training(2, 3);
+    let whole = fs::read_to_string(run.path().join("metrics.jsonl")).unwrap();
+    for bad in ["{\"round\": 2, \"train\n", "{\"round\": \"two\"}\n", "\n"] {
+        let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+        run.write("metrics.jsonl", &[lines[0], bad, lines[2]].concat());
+        let error = run.error();
+        assert!(error.contains("metrics.jsonl line 2: expected one round"), "{error}");
+    }
+    run.write("metrics.jsonl", &[&whole, whole.split_inclusive('\n').next().unwrap()].concat());
+    assert!(run.error().contains("metrics.jsonl line 4: round 1 follows round 3"));
+    assert!(!run.path().join("report.html").exists());
+}
+
+#[test]
+fn a_missing_or_wrong_file_is_named() {
+    let run = Fixture::full(2, 3);
+    run.write("eval/agents.json", "{}");
+    assert!(run.error().contains("agents.json is not an evaluation"), "{}", run.error());
+    fs::remove_file(run.path().join("metrics.jsonl")).unwrap();
+    assert!(run.error().contains("metrics.jsonl: expected the metrics of the completed rounds"), "{}", run.error());
+    run.write("config.toml", "[agents]\ncount = 2\n");
+    assert!(run.error().contains("config.toml is not a resolved experiment"), "{}", run.error());
+    fs::remove_file(run.path().join("config.toml")).unwrap();
+    assert!(run.error().contains("config.toml: expected a resolved experiment"), "{}", run.error());
+}
+
+#[test]
+fn no_round_gives_a_page_that_says_so() {
+    let run = Fixture::training(2, 0);
+    let page = run.page();
+    assert!(page.contains("No round was completed.") && page.contains("<dt>Rounds</dt><dd>0</dd>"));
+    assert!(!run.path().join("figures").exists());
+}
+
+#[test]
+fn returns_of_any_size_are_drawn() {
+    let run = Fixture::training(2, 0);
+    for (first, second) in [
+        (1.7e308, -1.7e308),
+        (3.4e38, 0.0),
+        (1e15, 1e15 + 1.0),
+        (-500.0, -500.0 + 1e-9),
+        (1e-12, 3e-12),
+        (1e-30, 2e-30),
+        (0.0, 0.0),
+    ] {
+        let line = |round, value: f64| format!("{{\"round\": {round}, \"train/return_mean\": {value:?}}}\n");
+        run.write("metrics.jsonl", &[line(1, first), line(2, second)].concat());
+        run.page();
+        assert_eq!(polylines(&run.figure("learning"), "#0072B2", 6), 2, "{first} {second}");
+    }
+}
+
+#[test]
+fn one_round_is_drawn() {
+    let run = Fixture::full(3, 1);
+    run.page();
+    assert!(run.figure("learning").matches("<circle").count() == 4, "three agents and the mean");
+}

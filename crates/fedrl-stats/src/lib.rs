@@ -1,0 +1,14 @@
+//! Robust summaries of a handful of returns: [`mean`], [`standard_error`], [`quantile`],
+//! [`interquartile_mean`], [`cvar`], [`bootstrap_interval`], [`performance_profile`].
+//!
+//! Everything is plain `f64`, in the unit of the values given. What has no answer (an empty
+//! sample, a NaN among the values, a fraction outside its range) is NaN, never a panic: one
+//! diverged agent must not end an evaluation.
+
+mod bootstrap;
+mod profile;
+mod summary;
+
+pub use bootstrap::{Interval, bootstrap_interval};
+pub use profile::performance_profile;
+pub use summary::{cvar, interquartile_mean, mean, quantile, standard_error};

@@ -1,0 +1,58 @@
+//! What is wrong with an experiment's file, for the person who wrote it.
+
+use fedrl_core::unknown_name;
+
+/// One clear sentence: where, what, and what was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct ConfigError {
+    /// File, and key within it.
+    pub place: String,
+    /// What is wrong and what was expected.
+    pub problem: String,
+}
+
+impl ConfigError {
+    /// The `problem` of `key` in `file`.
+    pub fn at(file: &str, key: &str, problem: impl ToString) -> Self {
+        let place = if key.is_empty() || key == "." { file.to_string() } else { format!("{file}: {key}") };
+        ConfigError { place, problem: explain(&problem.to_string()) }
+    }
+}
+
+/// serde's words for an unknown or a missing key, in ours, with the nearest valid name.
+fn explain(message: &str) -> String {
+    let message = message.trim();
+    let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_string).collect() };
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        let names = quoted(rest);
+        if let Some((name, known)) = names.split_first() {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            return unknown_name("key", name, &known);
+        }
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let names = quoted(rest);
+        if let Some((name, known)) = names.split_first() {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            return unknown_name("value", name, &known);
+        }
+    }
+    if let Some(rest) = message.strip_prefix("missing field ") {
+        return format!("the key {} is missing", rest.trim());
+    }
+    message.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serde_messages_become_advice() {
+        let error = ConfigError::at("a.toml", "training", "unknown field `round`, expected one of `rounds`, `seed`");
+        assert_eq!(error.to_string(), "a.toml: training: unknown key `round`; did you mean `rounds`? (known: rounds, seed)");
+        let error = ConfigError::at("a.toml", "agents", "missing field `count`");
+        assert_eq!(error.to_string(), "a.toml: agents: the key `count` is missing");
+    }
+}

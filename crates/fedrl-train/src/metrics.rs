@@ -1,0 +1,110 @@
+//! One round as one JSON object: the truth that pictures and tables are made from.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fedrl_algos::{AgentMetrics, AgentReport, ImportanceMetrics};
+use serde_json::{Map, Value, json};
+
+use crate::state::Progress;
+
+/// The metrics of one round, in the order in which they are written. Keys are `group/name`; keys
+/// under `agents/` hold one entry per agent, `null` for those that did not take part; keys under
+/// `time/` are all that depends on the clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundMetrics(Map<String, Value>);
+
+impl RoundMetrics {
+    /// What `reports` say of the round that led to `progress`, which took `seconds`.
+    pub fn new(progress: &Progress, reports: &[AgentReport], seconds: f64) -> Self {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
+        let count = reports.len() as f64;
+        let of = |f: fn(&AgentMetrics) -> f64| reports.iter().map(move |report| f(&report.metrics));
+        let returns = || of(AgentMetrics::return_mean);
+
+        put("round", json!(progress.round));
+        put("train/return_mean", json!(returns().sum::<f64>() / count));
+        put("train/return_min", json!(returns().fold(f64::INFINITY, f64::min)));
+        put("train/return_max", json!(returns().fold(f64::NEG_INFINITY, f64::max)));
+        put("train/episode_length_mean", json!(of(AgentMetrics::episode_length).sum::<f64>() / count));
+        put("train/gradient_norm_mean", json!(of(AgentMetrics::gradient_norm).sum::<f64>() / count));
+        put("train/drift_mean", json!(of(|metrics| metrics.drift).sum::<f64>() / count));
+        put("train/env_steps", json!(progress.totals.env_steps));
+        if let Some(importance) = all_weights(reports) {
+            put("importance/weight_mean", json!(importance.mean()));
+            put("importance/effective_sample_size", json!(importance.effective_sample_size()));
+            put("importance/non_finite", json!(importance.non_finite));
+            put("importance/clipped", json!(importance.clipped));
+        }
+        put("federation/participants", json!(reports.len()));
+        put("federation/diverged", json!(reports.iter().filter(|report| report.diverged).count()));
+        put("federation/bytes_up", json!(reports.iter().map(|report| report.bytes_up).sum::<u64>()));
+        put("federation/bytes_down", json!(reports.iter().map(|report| report.bytes_down).sum::<u64>()));
+
+        let agents = progress.active.len();
+        let per_agent = |f: &dyn Fn(&AgentReport) -> Value| {
+            let mut row = vec![Value::Null; agents];
+            reports.iter().for_each(|report| row[report.agent] = f(report));
+            Value::Array(row)
+        };
+        put("agents/return", per_agent(&|r| json!(r.metrics.return_mean())));
+        put("agents/episode_length", per_agent(&|r| json!(r.metrics.episode_length())));
+        put("agents/gradient_norm", per_agent(&|r| json!(r.metrics.gradient_norm())));
+        put("agents/drift", per_agent(&|r| json!(r.metrics.drift)));
+        if reports.iter().any(|report| report.metrics.importance.is_some()) {
+            let weights = |f: fn(&ImportanceMetrics) -> Value| {
+                per_agent(&move |r| r.metrics.importance.as_ref().map_or(Value::Null, f))
+            };
+            put("agents/importance_mean", weights(|w| json!(w.mean())));
+            put("agents/importance_effective_sample_size", weights(|w| json!(w.effective_sample_size())));
+            put("agents/importance_non_finite", weights(|w| json!(w.non_finite)));
+        }
+        put("agents/env_steps", per_agent(&|r| json!(r.metrics.env_steps)));
+        put("agents/bytes_up", per_agent(&|r| json!(r.bytes_up)));
+        put("agents/bytes_down", per_agent(&|r| json!(r.bytes_down)));
+        put("agents/draw_margin", per_agent(&|r| json!(r.metrics.margin)));
+
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        put("time/unix_seconds", json!(now));
+        put("time/round_seconds", json!(seconds));
+        put("time/agents_seconds", per_agent(&|r| json!(r.metrics.seconds)));
+        RoundMetrics(map)
+    }
+
+    /// The object read back from a line of `metrics.jsonl`.
+    pub(crate) fn from_line(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok().map(RoundMetrics)
+    }
+
+    /// The round, from 1.
+    pub fn round(&self) -> u32 {
+        self.0.get("round").and_then(Value::as_u64).unwrap_or(0) as u32
+    }
+
+    /// A single number; `None` for arrays, absent keys and what was not finite.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key).and_then(Value::as_f64)
+    }
+
+    /// An agent's number.
+    pub fn agent(&self, key: &str, agent: usize) -> Option<f64> {
+        self.0.get(key)?.get(agent)?.as_f64()
+    }
+
+    /// Every single number but the clock's.
+    pub fn scalars(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().filter_map(|(key, value)| value.as_f64().map(|value| (key.as_str(), value)))
+    }
+
+    /// The line of `metrics.jsonl`, without its end.
+    pub fn to_line(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+}
+
+fn all_weights(reports: &[AgentReport]) -> Option<ImportanceMetrics> {
+    let mut all = reports.iter().filter_map(|report| report.metrics.importance.as_ref());
+    let mut sum = *all.next()?;
+    all.for_each(|importance| sum.merge(importance));
+    Some(sum)
+}

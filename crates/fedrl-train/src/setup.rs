@@ -1,0 +1,98 @@
+//! An experiment, checked and built: everything that stays the same during a run.
+
+use fedrl_algos::{Agent, World};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{Engine, Selection};
+use fedrl_envs::{Environment, Instance, VariantSet};
+use fedrl_models::Policy;
+
+use crate::config::{ConfigError, Experiment};
+
+/// A named set of variants that nobody trains on.
+#[derive(Debug, Clone)]
+pub struct HeldOut {
+    /// `interpolation` or `extrapolation`.
+    pub name: &'static str,
+    /// The variants.
+    pub instances: Vec<Instance>,
+}
+
+/// What an experiment amounts to, before anything has run.
+pub struct Setup {
+    /// What was asked for.
+    pub experiment: Experiment,
+    /// The environment.
+    pub environment: &'static dyn Environment,
+    /// The agents' environments.
+    pub agents: Vec<Instance>,
+    /// The held-out sets that the experiment names.
+    pub held_out: Vec<HeldOut>,
+    /// The policy.
+    pub policy: Policy,
+    /// Its initial parameters.
+    pub theta: Vec<f32>,
+}
+
+impl Setup {
+    /// Checks and builds; `source` names the experiment's file in messages. Nothing is created.
+    ///
+    /// # Errors
+    /// Whatever does not fit together.
+    pub fn new(experiment: Experiment, source: &str) -> Result<Self, ConfigError> {
+        let fail = |key: &str, problem: String| ConfigError::at(source, key, problem);
+        let config = &experiment.environment;
+        let environment = fedrl_envs::find(&config.id).map_err(|problem| fail("environment.id", problem))?;
+        let seed = experiment.training.seed;
+        let build = |name: &str, index: u32, set: &VariantSet, count: Option<usize>| {
+            let key = Key::new(seed, Purpose::Variants).child([index, 0, 0, 0]);
+            set.instances(environment, count, key)
+                .map_err(|problem| fail(&format!("environment.{name}"), problem.to_string()))
+        };
+        let agents = build("agents", 0, &config.agents, Some(experiment.agents.count))?;
+        let sets = [("interpolation", 1, &config.interpolation), ("extrapolation", 2, &config.extrapolation)];
+        let mut held_out = Vec::new();
+        for (name, index, set) in sets {
+            if let Some(set) = set {
+                held_out.push(HeldOut { name, instances: build(name, index, set, None)? });
+            }
+        }
+
+        let spec = environment.spec();
+        let policy = Policy::new(&experiment.policy, &spec.observation, &spec.action)
+            .map_err(|problem| fail("policy", problem.to_string()))?;
+        let theta = match &experiment.policy.initial {
+            None => policy.initial(Key::new(seed, Purpose::Initialisation)),
+            Some(path) => {
+                let bytes = std::fs::read(path).map_err(|error| fail("policy.initial", format!("cannot read {path}: {error}")))?;
+                fedrl_models::files::from_bytes(&policy, &bytes)
+                    .map_err(|error| fail("policy.initial", format!("{path}: {error}")))?
+            }
+        };
+        Ok(Setup { environment, agents, held_out, policy, theta, experiment })
+    }
+
+    /// Steps after which an episode is truncated.
+    pub fn max_episode_steps(&self) -> usize {
+        self.experiment.environment.max_episode_steps.unwrap_or(self.environment.spec().max_episode_steps)
+    }
+
+    /// Multiply-adds of one environment step of all agents, for choosing a device.
+    pub fn work(&self) -> usize {
+        self.agents.len() * self.experiment.algorithm.batch() * self.policy.parameter_count()
+    }
+
+    /// The world in which an algorithm runs, on the selected device.
+    pub fn world(&self, selection: &Selection) -> World {
+        let agents = self.agents.iter().enumerate();
+        World {
+            engine: Engine::new(selection),
+            policy: self.policy.clone(),
+            agents: agents
+                .map(|(id, instance)| Agent { id, simulator: instance.simulator(), spec: instance.spec() })
+                .collect(),
+            seed: self.experiment.training.seed,
+            max_episode_steps: self.max_episode_steps(),
+            on_divergence: self.experiment.training.on_divergence,
+        }
+    }
+}
