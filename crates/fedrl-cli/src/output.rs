@@ -35,10 +35,6 @@ impl Output {
         !self.quiet && !self.json
     }
 
-    /// Whether results are for programs.
-    pub fn json(&self) -> bool {
-        self.json
-    }
 
     /// A result for people, on stdout.
     pub fn text(&self, text: impl AsRef<str>) -> io::Result<()> {

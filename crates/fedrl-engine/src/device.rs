@@ -194,13 +194,14 @@ pub fn adapters() -> Vec<Adapter> {
 }
 
 /// The graphics adapters of this machine, in the order of their numbers: those of the first
-/// graphics API that reaches a GPU, or of the first with a software adapter, as burn picks it.
+/// native graphics API that reaches a GPU, or of the first with a software adapter. OpenGL is not
+/// asked: it seldom computes, and its loader writes to stderr where there is no display.
 #[cfg(feature = "wgpu")]
 pub fn adapters() -> Vec<Adapter> {
     let apis = if cfg!(target_os = "macos") {
         vec![wgpu::Backend::Metal]
     } else {
-        vec![wgpu::Backend::Vulkan, wgpu::Backend::Dx12, wgpu::Backend::Gl]
+        vec![wgpu::Backend::Vulkan, wgpu::Backend::Dx12]
     };
     let mut software_only = Vec::new();
     for api in apis {

@@ -1,0 +1,114 @@
+//! What must hold whatever the environment.
+
+use fedrl_algos::fedsvrpg_m::{FedSvrpgM, Step};
+use fedrl_algos::{Advantage, Algorithm, AlgorithmError, Divergence, ServerState};
+use fedrl_core::random::Purpose;
+use fedrl_engine::{Matrix, Mode};
+
+use crate::support::{config, initial, relative, train, world};
+
+#[test]
+fn at_beta_1_there_is_no_momentum_no_weight_and_no_start() {
+    let world = world(&[0.3, 0.7], &[4]);
+    let rounds = train(&world, config(1.0), 2);
+    assert!(rounds[0].reports.is_empty());
+    for round in &rounds[1..] {
+        assert_eq!(round.state.vectors().keys().collect::<Vec<_>>(), [&"theta"]);
+        assert!(round.reports.iter().all(|report| report.metrics.importance.is_none()));
+        let vector = 4 * world.policy.parameter_count() as u64;
+        assert!(round.reports.iter().all(|report| (report.bytes_up, report.bytes_down) == (vector, vector)));
+    }
+    let with_momentum = train(&world, config(0.5), 1);
+    let vector = 4 * world.policy.parameter_count() as u64;
+    assert!(with_momentum[1].reports.iter().all(|report| (report.bytes_up, report.bytes_down) == (vector, 3 * vector)));
+}
+
+#[test]
+fn one_local_step_at_beta_1_and_lambda_eta_is_plain_gradient_ascent() {
+    let world = world(&[0.3, 0.5, 0.7], &[4]);
+    let mut config = config(1.0);
+    config.local_steps = 1;
+    config.global_step_size = config.local_step_size;
+    let theta = initial(&world);
+    let mut ascent: Vec<f64> = theta.iter().map(|&x| f64::from(x)).collect();
+    for agent in &world.agents {
+        let replica = agent.replica(&theta, world.key(Purpose::Training, agent.id, 0).child([0; 4]));
+        let lived = world.engine.rollout(&world.policy, &[replica], config.batch, config.horizon, Mode::Sampled).unwrap();
+        let psi = lived.replicas[0].iter().flat_map(|tau| config.estimator.weights(tau, config.discount, Advantage::None));
+        let psi = psi.map(|psi| psi / config.batch as f32).collect();
+        let gradient = world.engine.scores(&world.policy, &Matrix::from_rows([&theta]), &lived).gradient(&[psi]).unwrap();
+        let share = config.local_step_size / world.agents.len() as f64;
+        ascent.iter_mut().zip(gradient.row(0)).for_each(|(x, &g)| *x += share * f64::from(g));
+    }
+    let rounds = train(&world, config, 1);
+    assert!(relative(rounds[1].state.theta(), &ascent) < 1e-6);
+}
+
+#[test]
+fn identical_agents_with_identical_draws_are_one_agent() {
+    let single = world(&[0.4], &[4]);
+    let mut many = world(&[0.4; 5], &[4]);
+    many.agents.iter_mut().for_each(|agent| agent.id = 0);
+    for beta in [0.3, 1.0] {
+        let one = train(&single, config(beta), 3);
+        let five = train(&many, config(beta), 3);
+        let one: Vec<f64> = one[3].state.theta().iter().map(|&x| f64::from(x)).collect();
+        assert!(relative(five[3].state.theta(), &one) < 1e-6, "beta {beta}");
+    }
+}
+
+#[test]
+fn before_anything_has_moved_every_importance_weight_is_one() {
+    let world = world(&[0.4], &[4]);
+    let mut config = config(0.3);
+    config.local_steps = 1;
+    let rounds = train(&world, config, 1);
+    let importance = rounds[1].reports[0].metrics.importance.unwrap();
+    assert!((importance.mean() - 1.0).abs() < 1e-5);
+    assert!((importance.effective_sample_size() - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn stabilisers_change_what_they_say() {
+    let world = world(&[0.4], &[4]);
+    let drift = |change: &dyn Fn(&mut fedrl_algos::fedsvrpg_m::FedSvrpgMConfig)| {
+        let mut config = config(1.0);
+        config.local_steps = 1;
+        change(&mut config);
+        train(&world, config, 1)[1].reports[0].metrics.clone()
+    };
+    let plain = drift(&|_| {});
+    // One step: ‖Δ‖ = η ‖g‖.
+    assert!((plain.drift / (0.003 * plain.gradient_norm()) - 1.0).abs() < 1e-4);
+    // Adaptive, first step: η = η₀ / (offset + scale ‖g‖²)^{1/3}.
+    let adaptive = drift(&|config| config.step = Step::Adaptive { offset: 2.0, scale: 5.0 });
+    let shrunk = (2.0 + 5.0 * plain.gradient_norm().powi(2)).cbrt();
+    assert!((adaptive.drift * shrunk / plain.drift - 1.0).abs() < 1e-4);
+    // Clamped to ±c: no component of Δ exceeds η c.
+    let clamped = drift(&|config| config.direction_clip = Some(0.01));
+    let bound = 0.003 * 0.01 * (world.policy.parameter_count() as f64).sqrt();
+    assert!(clamped.drift <= bound * 1.0001 && clamped.drift < plain.drift);
+    // Standardised advantages have mean 0 and deviation 1: a much shorter gradient here.
+    let standardised = drift(&|config| config.advantage = Advantage::Standardised);
+    assert!(standardised.gradient_norm() < 0.5 * plain.gradient_norm());
+}
+
+#[test]
+fn an_agent_that_is_no_longer_finite_stops_the_run_or_leaves_it() {
+    let mut world = world(&[0.4, 0.6], &[4]);
+    let algorithm = FedSvrpgM::new(config(1.0), 1);
+    let theta = initial(&world);
+    let start = algorithm.start(&world, theta.clone()).unwrap().state;
+    // A reward of 1e38 overflows the discounted sum and with it the gradient.
+    let broken = fedrl_envs::Instance::new(&fedrl_envs::CartPole, [("reward_scale".to_string(), 1e38)].into()).unwrap();
+    world.agents[1].simulator = broken.simulator();
+    let error = algorithm.round(&world, &start, 0, &[0, 1]).unwrap_err();
+    assert!(matches!(error, AlgorithmError::Diverged { agent: 1 }), "{error}");
+
+    world.on_divergence = Divergence::DropAgent;
+    let round = algorithm.round(&world, &start, 0, &[0, 1]).unwrap();
+    assert!(round.reports[1].diverged && !round.reports[0].diverged);
+    let without = algorithm.round(&world, &start, 0, &[0]).unwrap();
+    assert_eq!(round.state, without.state);
+    assert!(matches!(algorithm.round(&world, &start, 0, &[1]), Err(AlgorithmError::Diverged { agent: 1 })));
+}

@@ -1,0 +1,13 @@
+//! The program as its users meet it: the real binary, in directories of its own.
+
+mod compare;
+mod damage;
+#[cfg(feature = "wgpu")]
+mod devices;
+mod env;
+mod errors;
+mod eval;
+mod python;
+mod resume;
+mod support;
+mod train;
