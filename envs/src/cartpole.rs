@@ -121,7 +121,8 @@ impl Environment for CartPole {
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {
-        let contradiction = |reason: &str| ParameterError::Contradiction { environment: SPEC.id, reason: reason.into() };
+        let contradiction =
+            |reason: &str| ParameterError::Contradiction { environment: SPEC.id, reason: reason.into() };
         if given.contains_key("length") && given.contains_key("pole_length") {
             return Err(contradiction(
                 "`length` (half the pole) and `pole_length` (the whole pole) are both set; set one of them",

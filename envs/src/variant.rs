@@ -73,9 +73,7 @@ impl Family {
             Family::Linspace { low, high, .. } => {
                 (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
             }
-            Family::Uniform { low, high, .. } => {
-                (0..n).map(|_| low + (high - low) * rng.random::<f64>()).collect()
-            }
+            Family::Uniform { low, high, .. } => (0..n).map(|_| low + (high - low) * rng.random::<f64>()).collect(),
             Family::Normal { mean, deviation, .. } => {
                 // Checked when it was read: the deviation is finite and not negative.
                 let normal = Normal::new(mean, deviation).unwrap_or_else(|_| unreachable!("checked deviation"));
@@ -246,9 +244,7 @@ impl<'de> Visitor<'de> for FamilyVisitor {
             ("normal", &[_, deviation]) => {
                 Err(de::Error::custom(format!("`normal` has deviation {deviation}, expected >= 0")))
             }
-            (form, numbers) => {
-                Err(de::Error::custom(format!("`{form}` takes two numbers, found {}", numbers.len())))
-            }
+            (form, numbers) => Err(de::Error::custom(format!("`{form}` takes two numbers, found {}", numbers.len()))),
         }
     }
 }

@@ -32,7 +32,13 @@ fn changing_any_parameter_of_any_environment_changes_the_trajectory() {
             let varied = Instance::new(environment, [(parameter.name.to_string(), value)].into()).expect("in range");
             assert_ne!(trajectory(&varied), nominal, "{}: {}", environment.spec().id, parameter.name);
             let same = Instance::new(environment, [(parameter.name.to_string(), parameter.default)].into());
-            assert_eq!(trajectory(&same.expect("the default")), nominal, "{}: {}", environment.spec().id, parameter.name);
+            assert_eq!(
+                trajectory(&same.expect("the default")),
+                nominal,
+                "{}: {}",
+                environment.spec().id,
+                parameter.name
+            );
         }
     }
 }

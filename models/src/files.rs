@@ -41,9 +41,8 @@ pub fn from_bytes(policy: &Policy, bytes: &[u8]) -> Result<Vec<f32>, PolicyError
     }
     let mut theta = vec![0.0; policy.parameter_count()];
     for t in tensors {
-        let view = file
-            .tensor(&t.name)
-            .map_err(|_| PolicyError::Missing { name: t.name.clone(), shape: t.shape.clone() })?;
+        let view =
+            file.tensor(&t.name).map_err(|_| PolicyError::Missing { name: t.name.clone(), shape: t.shape.clone() })?;
         if view.dtype() != Dtype::F32 || view.shape() != t.shape {
             return Err(PolicyError::Shape {
                 name: t.name,
@@ -92,7 +91,10 @@ mod tests {
             error(&policy(vec![9], two.clone())),
             "tensor `layers.0.weight` is F32 [8, 4], expected F32 [9, 4] for layers [4, 9, 2]"
         );
-        assert_eq!(error(&policy(vec![8, 8], two.clone())), "tensor `layers.1.weight` is F32 [2, 8], expected F32 [8, 8] for layers [4, 8, 8, 2]");
+        assert_eq!(
+            error(&policy(vec![8, 8], two.clone())),
+            "tensor `layers.1.weight` is F32 [2, 8], expected F32 [8, 8] for layers [4, 8, 8, 2]"
+        );
         assert!(error(&policy(vec![], two)).contains("does not belong to layers [4, 2]"));
         assert!(from_bytes(&small, b"nonsense").unwrap_err().to_string().contains("not a safetensors file"));
     }

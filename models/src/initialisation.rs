@@ -55,6 +55,9 @@ mod tests {
             let variance = weights.iter().map(|w| w * w).sum::<f32>() / 2400.0;
             assert!((variance / (bound * bound / 3.0) - 1.0).abs() < 0.09, "{variance}");
         }
-        assert_eq!(Initialisation::XavierUniform.draw(&network, key), Initialisation::XavierUniform.draw(&network, key));
+        assert_eq!(
+            Initialisation::XavierUniform.draw(&network, key),
+            Initialisation::XavierUniform.draw(&network, key)
+        );
     }
 }

@@ -21,7 +21,13 @@ impl Activation {
         let zero = F::new(0.0);
         match self {
             Activation::Tanh => F::hyperbolic_tangent(x),
-            Activation::Relu => if x > zero { x } else { zero },
+            Activation::Relu => {
+                if x > zero {
+                    x
+                } else {
+                    zero
+                }
+            }
         }
     }
 }

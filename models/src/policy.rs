@@ -112,7 +112,9 @@ impl Policy {
     /// # Errors
     /// A hidden layer of width 0, or absurdly wide.
     pub fn new(config: &PolicyConfig, observation: &Space, action: &Space) -> Result<Self, PolicyError> {
-        if let Some((layer, &width)) = config.hidden.iter().enumerate().find(|(_, width)| !(1..=WIDEST).contains(*width)) {
+        if let Some((layer, &width)) =
+            config.hidden.iter().enumerate().find(|(_, width)| !(1..=WIDEST).contains(*width))
+        {
             return Err(PolicyError::Width { hidden: config.hidden.clone(), layer, width });
         }
         let head = match *action {

@@ -35,7 +35,6 @@ impl Output {
         !self.quiet && !self.json
     }
 
-
     /// A result for people, on stdout.
     pub fn text(&self, text: impl AsRef<str>) -> io::Result<()> {
         if self.json { Ok(()) } else { writeln!(io::stdout(), "{}", text.as_ref()) }

@@ -30,8 +30,7 @@ pub struct Speed {
 impl Progress {
     /// Progress from `round` (after `env_steps`) towards `rounds`.
     pub fn new(output: Output, round: u32, env_steps: u64, rounds: u32) -> Self {
-        let speed =
-            Speed { started: Instant::now(), steps_before: env_steps as f64, round_before: round, rounds };
+        let speed = Speed { started: Instant::now(), steps_before: env_steps as f64, round_before: round, rounds };
         if !output.chatty() {
             return Progress::Silent;
         }

@@ -195,10 +195,7 @@ mod tests {
     #[test]
     fn philox_gives_the_published_known_answers() {
         let block = |a, b, c, d| Block { a, b, c, d };
-        assert_eq!(
-            philox(block(0, 0, 0, 0), 0, 0),
-            block(0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8)
-        );
+        assert_eq!(philox(block(0, 0, 0, 0), 0, 0), block(0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8));
         let ones = u32::MAX;
         assert_eq!(
             philox(block(ones, ones, ones, ones), ones, ones),

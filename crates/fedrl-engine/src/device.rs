@@ -93,7 +93,9 @@ impl Selection {
 
     /// Its driver, for manifests.
     pub fn driver(&self) -> String {
-        self.adapter.as_ref().map_or_else(|| "burn-flex".into(), |adapter| format!("{}, {}", adapter.api, adapter.driver))
+        self.adapter
+            .as_ref()
+            .map_or_else(|| "burn-flex".into(), |adapter| format!("{}, {}", adapter.api, adapter.driver))
     }
 
     fn cpu(reason: impl Into<String>) -> Self {

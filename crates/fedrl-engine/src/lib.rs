@@ -2,8 +2,8 @@
 //!
 //! Everything is a batch of *replicas*: one agent of one run, that is one parameter vector, one
 //! environment and one stream of draws. The engine knows three operations on a block of them —
-//! [`Engine::rollout`], [`Engine::scores`] and what a pass of scores gives: log-probabilities and
-//! weighted gradients — and no algorithm.
+//! [`Engine::rollout`], [`Engine::scores`] with their gradients, [`Engine::tangents`] with
+//! Hessian-vector products — and no algorithm.
 //!
 //! This is the reference path: environments step natively, networks are burn tensors with
 //! automatic differentiation on any burn device. It defines what correct means.
@@ -11,8 +11,8 @@
 mod device;
 mod matrix;
 mod network;
+mod pass;
 mod rollout;
-mod scores;
 mod trajectory;
 
 use burn::tensor::{DType, Device};
@@ -21,8 +21,8 @@ use rayon::prelude::*;
 
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
+pub use pass::Pass;
 pub use rollout::{Mode, Replica};
-pub use scores::Scores;
 pub use trajectory::{Trajectories, Trajectory};
 
 /// Runs blocks of replicas on one device.
@@ -77,10 +77,17 @@ impl Engine {
         rollout::rollout(&self.plain(), policy, replicas, batch, horizon, mode)
     }
 
-    /// Passes every step of `trajectories` through the policies `theta`, a row per replica, and
-    /// keeps what a gradient needs.
-    pub fn scores(&self, policy: &Policy, theta: &Matrix, trajectories: &Trajectories) -> Scores {
-        Scores::new(&self.tracked(), policy, theta, trajectories)
+    /// log π_θ(a_t|s_t) of every step of `trajectories`, differentiable; `theta` has a row per
+    /// replica.
+    pub fn scores(&self, policy: &Policy, theta: &Matrix, trajectories: &Trajectories) -> Pass {
+        Pass::scores(&self.tracked(), policy, theta, trajectories)
+    }
+
+    /// ⟨∇ log π_θ(a_t|s_t), v⟩ of every step of `trajectories`, differentiable: its gradient with
+    /// weights Ψ is the Hessian of Σ_t Ψ_t log π_θ(a_t|s_t) times v. `along` is v, `theta` and it
+    /// have a row per replica.
+    pub fn tangents(&self, policy: &Policy, theta: &Matrix, along: &Matrix, trajectories: &Trajectories) -> Pass {
+        Pass::tangents(&self.tracked(), policy, theta, along, trajectories)
     }
 
     fn plain(&self) -> Placement {

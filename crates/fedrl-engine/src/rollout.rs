@@ -72,8 +72,7 @@ impl Lane {
                 f32::INFINITY
             }
             Mode::Sampled => {
-                let random: Vec<Block> =
-                    (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
+                let random: Vec<Block> = (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
                 head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin
             }
         };
@@ -96,8 +95,7 @@ pub(crate) fn rollout(
 ) -> Result<Trajectories, EngineError> {
     let (inputs, outputs) = (policy.inputs(), policy.head.outputs());
     let theta = Matrix::from_rows(replicas.iter().map(|replica| replica.theta));
-    let shape = [theta.rows(), theta.columns()];
-    let network = Network::new(policy, placement.tensor(theta.as_slice().to_vec(), shape));
+    let network = Network::new(policy, placement.matrix(&theta));
 
     let mut lanes: Vec<Lane> = replicas
         .iter()

@@ -82,7 +82,8 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
     let simulator = Instance::new(&CartPole, given).unwrap();
     let coefficients: Vec<f32> = CartPole.coefficients(simulator.given()).unwrap().iter().map(|&x| x as f32).collect();
     let simulator = simulator.simulator::<f32>();
-    let draws: Vec<f32> = (0..lanes as u32 * 4).map(|i| f32::unit(Key { low: 5, high: 6 }.block([i, 0, 0, 0]).a)).collect();
+    let draws: Vec<f32> =
+        (0..lanes as u32 * 4).map(|i| f32::unit(Key { low: 5, high: 6 }.block([i, 0, 0, 0]).a)).collect();
 
     let states = client.empty(lanes * steps * 4 * 4);
     // SAFETY: the buffers are as long as the lengths given.
@@ -106,7 +107,10 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
             simulator.step(&mut state, &[((t + lane) % 2) as f32]);
             for (i, &native) in state.iter().enumerate() {
                 let kernel = states[(lane * steps + t) * 4 + i];
-                assert!((kernel - native).abs() <= 1e-4 * (1.0 + native.abs()), "lane {lane} step {t}: {kernel} {native}");
+                assert!(
+                    (kernel - native).abs() <= 1e-4 * (1.0 + native.abs()),
+                    "lane {lane} step {t}: {kernel} {native}"
+                );
             }
         }
     }

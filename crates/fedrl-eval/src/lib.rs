@@ -72,7 +72,12 @@ pub fn evaluate(
         .iter()
         .zip(&simulators)
         .enumerate()
-        .map(|(i, (instance, simulator))| Replica { theta, simulator, spec: instance.spec(), key: key.child([i as u32, 0, 0, 0]) })
+        .map(|(i, (instance, simulator))| Replica {
+            theta,
+            simulator,
+            spec: instance.spec(),
+            key: key.child([i as u32, 0, 0, 0]),
+        })
         .collect();
     let returns = engine.for_blocks(&replicas, |block| {
         let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;

@@ -139,9 +139,13 @@ impl Checkpoint {
     /// The disk failed, or a vector does not fit safetensors.
     pub(crate) fn write(&self, checkpoints: &Path) -> std::io::Result<()> {
         let other = |error: safetensors::SafeTensorError| std::io::Error::other(error.to_string());
-        let bytes: BTreeMap<&str, Vec<u8>> =
-            self.vectors.iter().map(|(name, x)| (name.as_str(), x.iter().flat_map(|x| x.to_le_bytes()).collect())).collect();
-        let views = bytes.iter().map(|(name, bytes)| Ok((*name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)));
+        let bytes: BTreeMap<&str, Vec<u8>> = self
+            .vectors
+            .iter()
+            .map(|(name, x)| (name.as_str(), x.iter().flat_map(|x| x.to_le_bytes()).collect()))
+            .collect();
+        let views =
+            bytes.iter().map(|(name, bytes)| Ok((*name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)));
         let views = views.collect::<Result<Vec<_>, _>>().map_err(other)?;
         let state = safetensors::serialize(views, None::<HashMap<String, String>>).map_err(other)?;
         let header = serde_json::to_vec_pretty(&self.header)?;
@@ -174,7 +178,8 @@ impl Checkpoint {
             }
             Err(error) => Err(CheckpointError::Io(error)),
         };
-        let damaged = |file: &str, reason: String| CheckpointError::Damaged { path: path.into(), file: file.into(), reason };
+        let damaged =
+            |file: &str, reason: String| CheckpointError::Damaged { path: path.into(), file: file.into(), reason };
 
         let header = read(HEADER)?;
         // A later schema may have other files, so it is looked at before anything else.
@@ -225,9 +230,8 @@ fn schema(header: &[u8]) -> Option<u32> {
 
 fn vectors(bytes: &[u8]) -> Result<BTreeMap<String, Vec<f32>>, safetensors::SafeTensorError> {
     let file = SafeTensors::deserialize(bytes)?;
-    let numbers = |view: TensorView| {
-        view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-    };
+    let numbers =
+        |view: TensorView| view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     Ok(file.tensors().into_iter().map(|(name, view)| (name, numbers(view))).collect())
 }
 

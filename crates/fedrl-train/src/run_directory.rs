@@ -91,7 +91,10 @@ impl RunDirectory {
             fs::set_permissions(unfinished.path(), std::fs::Permissions::from_mode(0o755))?;
         }
         fs::write(unfinished.path().join("config.toml"), config)?;
-        fs::write(unfinished.path().join("manifest.json"), serde_json::to_vec_pretty(manifest).map_err(std::io::Error::from)?)?;
+        fs::write(
+            unfinished.path().join("manifest.json"),
+            serde_json::to_vec_pretty(manifest).map_err(std::io::Error::from)?,
+        )?;
         fs::rename(unfinished.keep(), path)?;
         sync_directory(parent)?;
         Ok(RunDirectory { path: path.into() })
@@ -226,7 +229,9 @@ impl RunDirectory {
 
     /// What to do when the checkpoint of `round` cannot be used.
     fn advice(&self, rounds: &[u32], round: u32) -> String {
-        let whole = |&earlier: &u32| earlier < round && Checkpoint::read(&Checkpoint::path(&self.checkpoints(), earlier)).is_ok();
+        let whole = |&earlier: &u32| {
+            earlier < round && Checkpoint::read(&Checkpoint::path(&self.checkpoints(), earlier)).is_ok()
+        };
         match rounds.iter().copied().rev().find(|earlier| whole(earlier)) {
             Some(earlier) => format!(
                 "; the one before it, round-{earlier:06}, is whole: `fedrl resume {} --from {earlier}`",
@@ -243,11 +248,17 @@ impl RunDirectory {
             for entry in fs::read_dir(&checkpoints)? {
                 let entry = entry?;
                 if entry.file_name().to_string_lossy().starts_with(".unfinished-") {
-                    if entry.path().is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+                    if entry.path().is_dir() {
+                        fs::remove_dir_all(entry.path())?
+                    } else {
+                        fs::remove_file(entry.path())?
+                    }
                 }
             }
         }
-        for later in Checkpoint::rounds(&checkpoints)?.into_iter().filter(|&later| round.is_some_and(|round| later > round)) {
+        for later in
+            Checkpoint::rounds(&checkpoints)?.into_iter().filter(|&later| round.is_some_and(|round| later > round))
+        {
             fs::remove_dir_all(Checkpoint::path(&checkpoints, later))?;
         }
         Ok(())

@@ -63,7 +63,8 @@ impl Setup {
         let theta = match &experiment.policy.initial {
             None => policy.initial(Key::new(seed, Purpose::Initialisation)),
             Some(path) => {
-                let bytes = std::fs::read(path).map_err(|error| fail("policy.initial", format!("cannot read {path}: {error}")))?;
+                let bytes = std::fs::read(path)
+                    .map_err(|error| fail("policy.initial", format!("cannot read {path}: {error}")))?;
                 fedrl_models::files::from_bytes(&policy, &bytes)
                     .map_err(|error| fail("policy.initial", format!("{path}: {error}")))?
             }

@@ -135,9 +135,8 @@ impl<'a> Trainer<'a> {
     }
 
     fn start<A: Algorithm>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
-        let started = algorithm
-            .start(self.world, self.setup.theta.clone())
-            .map_err(|error| self.failed(error, 0, journal))?;
+        let started =
+            algorithm.start(self.world, self.setup.theta.clone()).map_err(|error| self.failed(error, 0, journal))?;
         let mut state = TrainState::new(started.state, self.world.agents.len());
         state.progress.totals.add(&started.reports);
         self.save(&mut state, journal)?;
@@ -217,7 +216,8 @@ impl<'a> Trainer<'a> {
         match error {
             AlgorithmError::Engine(error) => TrainError::Engine(error),
             AlgorithmError::Diverged { agent } => {
-                let newest = Checkpoint::rounds(&self.directory.checkpoints()).ok().and_then(|rounds| rounds.last().copied());
+                let newest =
+                    Checkpoint::rounds(&self.directory.checkpoints()).ok().and_then(|rounds| rounds.last().copied());
                 let checkpoint = newest.map_or_else(
                     || "none".into(),
                     |round| Checkpoint::path(&self.directory.checkpoints(), round).display().to_string(),

@@ -107,10 +107,10 @@ impl LocalSteps<'_> {
         let scores = engine.scores(policy, theta, trajectories);
         let mut corrections = None;
         if let Some(Momentum { previous, direction }) = &broadcast.momentum {
-            let log_behaviour = scores.log_probabilities()?;
+            let log_behaviour = scores.values()?;
             let previous = Matrix::repeat(previous, theta.rows());
             let previous = engine.scores(policy, &previous, trajectories);
-            let log_target = previous.log_probabilities()?;
+            let log_target = previous.values()?;
             let weights = self.weights(&log_target, &log_behaviour, trajectories, metrics);
             let weighted = previous.gradient(&per_step(self.config, trajectories, |i, b| weights[i][b]))?;
             corrections = Some((direction, weighted));

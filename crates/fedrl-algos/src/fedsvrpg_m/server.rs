@@ -69,8 +69,7 @@ pub struct Broadcast {
 impl Message for Broadcast {
     fn bytes(&self) -> u64 {
         let momentum = self.momentum.as_ref();
-        vector_bytes(&self.theta)
-            + momentum.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
+        vector_bytes(&self.theta) + momentum.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
     }
 }
 
@@ -94,8 +93,7 @@ impl ServerHalf for Server<'_> {
         direction.iter_mut().for_each(|u| *u *= scale);
         let mut theta = state.theta.clone();
         add_scaled(&mut theta, self.config.global_step_size as f32, &direction);
-        let momentum =
-            self.config.momentum().then(|| Momentum { previous: state.theta.clone(), direction });
+        let momentum = self.config.momentum().then(|| Momentum { previous: state.theta.clone(), direction });
         FedSvrpgMState { theta, momentum }
     }
 }

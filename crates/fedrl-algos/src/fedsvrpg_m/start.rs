@@ -60,15 +60,12 @@ impl AgentHalf<Agent> for InitialGradient<'_> {
         let horizon = self.config.horizon.min(self.world.max_episode_steps);
         let replicas: Vec<Replica> = block
             .iter()
-            .map(|(agent, ())| {
-                agent.replica(&broadcast.theta, self.world.key(Purpose::InitialEstimate, agent.id, 0))
-            })
+            .map(|(agent, ())| agent.replica(&broadcast.theta, self.world.key(Purpose::InitialEstimate, agent.id, 0)))
             .collect();
         let trajectories = engine.rollout(policy, &replicas, self.batch, horizon, Mode::Sampled)?;
         let theta = Matrix::repeat(&broadcast.theta, block.len());
-        let gradients = engine
-            .scores(policy, &theta, &trajectories)
-            .gradient(&per_step(self.config, &trajectories, |_, _| 1.0))?;
+        let gradients =
+            engine.scores(policy, &theta, &trajectories).gradient(&per_step(self.config, &trajectories, |_, _| 1.0))?;
         let answers = (0..block.len()).map(|index| {
             let gradient = gradients.row(index).to_vec();
             let mut metrics = AgentMetrics { local_steps: 1, gradient_norm_sum: norm(&gradient), ..Default::default() };

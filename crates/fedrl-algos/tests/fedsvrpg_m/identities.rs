@@ -33,10 +33,13 @@ fn one_local_step_at_beta_1_and_lambda_eta_is_plain_gradient_ascent() {
     let mut ascent: Vec<f64> = theta.iter().map(|&x| f64::from(x)).collect();
     for agent in &world.agents {
         let replica = agent.replica(&theta, world.key(Purpose::Training, agent.id, 0).child([0; 4]));
-        let lived = world.engine.rollout(&world.policy, &[replica], config.batch, config.horizon, Mode::Sampled).unwrap();
-        let psi = lived.replicas[0].iter().flat_map(|tau| config.estimator.weights(tau, config.discount, Advantage::None));
+        let lived =
+            world.engine.rollout(&world.policy, &[replica], config.batch, config.horizon, Mode::Sampled).unwrap();
+        let psi =
+            lived.replicas[0].iter().flat_map(|tau| config.estimator.weights(tau, config.discount, Advantage::None));
         let psi = psi.map(|psi| psi / config.batch as f32).collect();
-        let gradient = world.engine.scores(&world.policy, &Matrix::from_rows([&theta]), &lived).gradient(&[psi]).unwrap();
+        let gradient =
+            world.engine.scores(&world.policy, &Matrix::from_rows([&theta]), &lived).gradient(&[psi]).unwrap();
         let share = config.local_step_size / world.agents.len() as f64;
         ascent.iter_mut().zip(gradient.row(0)).for_each(|(x, &g)| *x += share * f64::from(g));
     }

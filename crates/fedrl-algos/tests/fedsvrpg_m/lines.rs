@@ -72,7 +72,8 @@ fn two_rounds_are_the_lines_of_algorithm_1() {
         for agent in 0..agents {
             let mut local = theta.clone();
             for k in 0..config.local_steps {
-                let key = Key::new(SEED, Purpose::Training).child([agent as u32, round, 0, 0]).child([k as u32, 0, 0, 0]);
+                let key =
+                    Key::new(SEED, Purpose::Training).child([agent as u32, round, 0, 0]).child([k as u32, 0, 0, 0]);
                 let lived = trajectories(&world, &local, agent, key, config.batch);
                 let u: Vec<Vec<f64>> = lived
                     .iter()

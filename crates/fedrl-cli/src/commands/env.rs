@@ -54,7 +54,9 @@ fn describe(spec: &'static Spec, json: bool) -> Result<()> {
     let output = Output::from(OutputArgs { json, quiet: false });
     output.value(&description(spec))?;
     let rows = Instance::parameters(spec)
-        .map(|p| [p.name, p.unit, &p.default.to_string(), &p.range.to_string(), p.description].map(String::from).to_vec())
+        .map(|p| {
+            [p.name, p.unit, &p.default.to_string(), &p.range.to_string(), p.description].map(String::from).to_vec()
+        })
         .collect();
     output.text(format!(
         "{}: {}\n\nobservation  {} ({})\naction       {}\nreward       {}\nends when    {}\ntruncated    after {} steps\nsource       {}\n\n{}",

@@ -34,7 +34,8 @@ impl Record {
     /// The table for people.
     pub fn table(&self) -> String {
         let rows = self.evaluation.variants.iter().map(|variant| {
-            let parameters: Vec<String> = variant.parameters.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
+            let parameters: Vec<String> =
+                variant.parameters.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
             let name = if parameters.is_empty() { "nominal".into() } else { parameters.join(" ") };
             vec![name, format!("{:.1}", variant.mean), format!("{:.1} .. {:.1}", variant.low, variant.high)]
         });
@@ -136,7 +137,8 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
 
 /// The sets that `--on` names.
 fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Instance>)>> {
-    let named: Vec<(String, Vec<Instance>)> = sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect();
+    let named: Vec<(String, Vec<Instance>)> =
+        sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect();
     let Some(on) = on else { return Ok(named) };
     if let Some(set) = named.iter().find(|(name, _)| name == on) {
         return Ok(vec![set.clone()]);
@@ -147,7 +149,11 @@ fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Insta
     let path = Path::new(on);
     if !path.exists() {
         let known = ["agents", "interpolation", "extrapolation"];
-        return Err(Usage(format!("--on: {}, or a TOML file", fedrl_core::unknown_name("set of variants", on, &known))).into());
+        return Err(Usage(format!(
+            "--on: {}, or a TOML file",
+            fedrl_core::unknown_name("set of variants", on, &known)
+        ))
+        .into());
     }
     let key = Key::new(setup.experiment.training.seed, Purpose::Variants).child([3, 0, 0, 0]);
     let instances = variant_set_from_file(path)?

@@ -35,7 +35,11 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
         started: now(),
         finished: None,
     };
-    let directory = RunDirectory::create(&path, &setup.experiment.to_toml().context("writing the resolved experiment")?, &manifest)?;
+    let directory = RunDirectory::create(
+        &path,
+        &setup.experiment.to_toml().context("writing the resolved experiment")?,
+        &manifest,
+    )?;
     run(&directory, &setup, &selection, None, args.output.into())
 }
 
@@ -107,9 +111,18 @@ fn run(
     Ok(Done::Complete)
 }
 
-fn summary(directory: &RunDirectory, ending: &Ending, report: Option<&Path>, records: &[Record], output: Output) -> Result<()> {
+fn summary(
+    directory: &RunDirectory,
+    ending: &Ending,
+    report: Option<&Path>,
+    records: &[Record],
+    output: Output,
+) -> Result<()> {
     if let Some(report) = report {
-        output.text(format!("policy  {}", directory.checkpoints().join(format!("round-{:06}", ending.progress.round)).display()))?;
+        output.text(format!(
+            "policy  {}",
+            directory.checkpoints().join(format!("round-{:06}", ending.progress.round)).display()
+        ))?;
         output.text(format!("report  {}", report.display()))?;
     }
     let evaluation: Vec<_> = records

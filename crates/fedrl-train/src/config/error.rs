@@ -51,7 +51,10 @@ mod tests {
     #[test]
     fn serde_messages_become_advice() {
         let error = ConfigError::at("a.toml", "training", "unknown field `round`, expected one of `rounds`, `seed`");
-        assert_eq!(error.to_string(), "a.toml: training: unknown key `round`; did you mean `rounds`? (known: rounds, seed)");
+        assert_eq!(
+            error.to_string(),
+            "a.toml: training: unknown key `round`; did you mean `rounds`? (known: rounds, seed)"
+        );
         let error = ConfigError::at("a.toml", "agents", "missing field `count`");
         assert_eq!(error.to_string(), "a.toml: agents: the key `count` is missing");
     }

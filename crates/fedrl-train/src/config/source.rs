@@ -48,7 +48,8 @@ impl Source {
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let place = format!("--set {assignment}");
         let error = |problem: &str| ConfigError::at(&place, "", problem);
-        let (key, value) = assignment.split_once('=').ok_or_else(|| error("expected key=value, as in training.rounds=20"))?;
+        let (key, value) =
+            assignment.split_once('=').ok_or_else(|| error("expected key=value, as in training.rounds=20"))?;
         let path: Vec<&str> = key.trim().split('.').collect();
         let Some((last, parents)) = path.split_last().filter(|_| path.iter().all(|part| !part.is_empty())) else {
             return Err(error("expected key=value, as in training.rounds=20"));
@@ -116,7 +117,9 @@ impl Source {
         let mut table = self.take(section)?;
         let name = match table.remove("name") {
             Some(Value::String(name)) => name,
-            Some(other) => return Err(ConfigError::at(&self.name, "algorithm.name", format!("is {other}, expected a string"))),
+            Some(other) => {
+                return Err(ConfigError::at(&self.name, "algorithm.name", format!("is {other}, expected a string")));
+            }
             None => return Err(ConfigError::at(&self.name, section, "missing field `name`")),
         };
         let mut track = serde_path_to_error::Track::new();
@@ -227,7 +230,8 @@ mod tests {
 
     #[test]
     fn settings_override_the_file_and_are_checked_like_it() {
-        let experiment = read(&["agents.count=20", "policy.hidden=[4]", "policy.activation=relu", "algorithm.batch = 3"]).unwrap();
+        let experiment =
+            read(&["agents.count=20", "policy.hidden=[4]", "policy.activation=relu", "algorithm.batch = 3"]).unwrap();
         assert_eq!(experiment.agents.count, 20);
         assert_eq!(experiment.policy.hidden, [4]);
         assert_eq!(experiment.algorithm.batch(), 3);
@@ -238,9 +242,16 @@ mod tests {
 
     #[test]
     fn wrong_keys_and_values_are_named_with_what_was_expected() {
-        assert!(refused(&["training.round=1"]).starts_with("x.toml: training.round: unknown key `round`; did you mean `rounds`?"));
-        assert!(refused(&["algorithm.bet=1"]).starts_with("x.toml: algorithm.bet: unknown key `bet`; did you mean `beta`?"));
-        assert!(refused(&["algorithm.name=fedsvrpg"]).contains("unknown algorithm `fedsvrpg`; did you mean `fedsvrpg-m`?"));
+        assert!(
+            refused(&["training.round=1"])
+                .starts_with("x.toml: training.round: unknown key `round`; did you mean `rounds`?")
+        );
+        assert!(
+            refused(&["algorithm.bet=1"]).starts_with("x.toml: algorithm.bet: unknown key `bet`; did you mean `beta`?")
+        );
+        assert!(
+            refused(&["algorithm.name=fedsvrpg"]).contains("unknown algorithm `fedsvrpg`; did you mean `fedsvrpg-m`?")
+        );
         assert!(refused(&["trainin.rounds=1"]).contains("unknown section `trainin`; did you mean `training`?"));
         assert_eq!(refused(&["algorithm.beta=0"]), "x.toml: algorithm.beta: is 0, expected a number in (0, 1]");
         assert_eq!(refused(&["algorithm.beta=1.5"]), "x.toml: algorithm.beta: is 1.5, expected a number in (0, 1]");
