@@ -67,10 +67,12 @@ impl Dynamics for CartPole {
     }
 
     fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool {
-        state[0] < -coefficients[POSITION_LIMIT]
-            || state[0] > coefficients[POSITION_LIMIT]
-            || state[2] < -coefficients[ANGLE_LIMIT]
-            || state[2] > coefficients[ANGLE_LIMIT]
+        // Not "outside": a state that is no number is not a pole that stands.
+        let inside = state[0] >= -coefficients[POSITION_LIMIT]
+            && state[0] <= coefficients[POSITION_LIMIT]
+            && state[2] >= -coefficients[ANGLE_LIMIT]
+            && state[2] <= coefficients[ANGLE_LIMIT];
+        !inside
     }
 }
 

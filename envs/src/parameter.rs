@@ -28,18 +28,16 @@ pub enum Range {
     Finite,
     /// Finite and greater than zero.
     Positive,
-    /// Finite and at least zero.
-    NonNegative,
 }
 
 impl Range {
     /// Whether `value` is allowed.
     pub fn contains(self, value: f64) -> bool {
-        value.is_finite()
+        // Training runs in f32.
+        (value as f32).is_finite()
             && match self {
                 Range::Finite => true,
                 Range::Positive => value > 0.0,
-                Range::NonNegative => value >= 0.0,
             }
     }
 }
@@ -49,7 +47,6 @@ impl fmt::Display for Range {
         f.write_str(match self {
             Range::Finite => "a finite number",
             Range::Positive => "a finite number > 0",
-            Range::NonNegative => "a finite number >= 0",
         })
     }
 }

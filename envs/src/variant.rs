@@ -71,7 +71,9 @@ impl Family {
             Family::Values(ref values) => values.clone(),
             Family::Linspace { low, .. } if n == 1 => vec![low],
             Family::Linspace { low, high, .. } => {
-                (0..n).map(|i| low + (high - low) * i as f64 / (n - 1) as f64).collect()
+                // Weighted so that both ends are met exactly.
+                let share = |i: usize| i as f64 / (n - 1) as f64;
+                (0..n).map(|i| low * (1.0 - share(i)) + high * share(i)).collect()
             }
             Family::Uniform { low, high, .. } => (0..n).map(|_| low + (high - low) * rng.random::<f64>()).collect(),
             Family::Normal { mean, deviation, .. } => {
@@ -181,6 +183,9 @@ fn hash(name: &str) -> [u32; 4] {
     })
 }
 
+/// The greatest count accepted: beyond it a typing error is likelier than an intention.
+const MOST: usize = 1_000_000;
+
 const FORMS: &str = "a number, { linspace = [low, high] }, { values = [..] }, { uniform = [low, high] } \
                      or { normal = [mean, deviation] }";
 
@@ -228,8 +233,8 @@ impl<'de> Visitor<'de> for FamilyVisitor {
             }
         }
         let (form, numbers) = form.ok_or_else(|| de::Error::custom(format!("expected {FORMS}")))?;
-        if count == Some(0) {
-            return Err(de::Error::custom("`count` is 0, expected at least 1"));
+        if let Some(count) = count.filter(|count| !(1..=MOST).contains(count)) {
+            return Err(de::Error::custom(format!("`count` is {count}, expected 1 to {MOST}")));
         }
         if let Some(value) = numbers.iter().find(|value| !value.is_finite()) {
             return Err(de::Error::custom(format!("`{form}` contains {value}, expected finite numbers")));

@@ -51,8 +51,11 @@ pub fn from_bytes(policy: &Policy, bytes: &[u8]) -> Result<Vec<f32>, PolicyError
                 layers: policy.widths(),
             });
         }
-        for (x, bytes) in theta[t.range].iter_mut().zip(view.data().chunks_exact(4)) {
+        for (x, bytes) in theta[t.range.clone()].iter_mut().zip(view.data().chunks_exact(4)) {
             *x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        if let Some(x) = theta[t.range].iter().find(|x| !x.is_finite()) {
+            return Err(PolicyError::Format(format!("tensor `{}` contains {x}, expected finite numbers", t.name)));
         }
     }
     Ok(theta)
@@ -96,6 +99,8 @@ mod tests {
             "tensor `layers.1.weight` is F32 [2, 8], expected F32 [8, 8] for layers [4, 8, 8, 2]"
         );
         assert!(error(&policy(vec![], two)).contains("does not belong to layers [4, 2]"));
-        assert!(from_bytes(&small, b"nonsense").unwrap_err().to_string().contains("not a safetensors file"));
+        assert!(
+            from_bytes(&small, b"nonsense").unwrap_err().to_string().contains("not a policy in a safetensors file")
+        );
     }
 }

@@ -51,7 +51,7 @@ pub enum PolicyError {
         width: usize,
     },
     /// The file is not safetensors.
-    #[error("not a safetensors file: {0}")]
+    #[error("not a policy in a safetensors file: {0}")]
     Format(String),
     /// A tensor is missing.
     #[error("tensor `{name}` is missing; expected {shape:?}")]

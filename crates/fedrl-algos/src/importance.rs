@@ -12,10 +12,10 @@ pub(crate) fn importance_weights(
     log_behaviour: &[f32],
     trajectories: &[Trajectory],
     clip: Option<f64>,
-    metrics: &mut ImportanceMetrics,
-) -> Vec<f32> {
+) -> (Vec<f32>, ImportanceMetrics) {
+    let mut metrics = ImportanceMetrics::default();
     let mut start = 0;
-    trajectories
+    let weights = trajectories
         .iter()
         .map(|trajectory| {
             let steps = start..start + trajectory.len();
@@ -23,11 +23,16 @@ pub(crate) fn importance_weights(
             let pairs = log_target[steps.clone()].iter().zip(&log_behaviour[steps]);
             let log_weight: f64 = pairs.map(|(&target, &behaviour)| f64::from(target) - f64::from(behaviour)).sum();
             let weight = log_weight.exp() as f32;
-            let clipped = clip.map_or(weight, |clip| weight.min(clip as f32));
+            let clipped = match clip {
+                // Not `min`, which would turn NaN into the clip.
+                Some(clip) if weight > clip as f32 => clip as f32,
+                _ => weight,
+            };
             metrics.observe(weight, clipped);
             clipped
         })
-        .collect()
+        .collect();
+    (weights, metrics)
 }
 
 #[cfg(test)]
@@ -45,12 +50,10 @@ mod tests {
         // (0.5·0.25)/(0.25·0.25) = 2; 0.9/0.1 = 9; e^200 overflows f32.
         let target = [ln(0.5), ln(0.25), ln(0.9), 200.0];
         let behaviour = [ln(0.25), ln(0.25), ln(0.1), 0.0];
-        let mut metrics = ImportanceMetrics::default();
-        let weights = importance_weights(&target, &behaviour, &trajectories, None, &mut metrics);
+        let (weights, metrics) = importance_weights(&target, &behaviour, &trajectories, None);
         assert!((weights[0] - 2.0).abs() < 1e-6 && (weights[1] - 9.0).abs() < 1e-5 && weights[2].is_infinite());
         assert_eq!((metrics.count, metrics.non_finite, metrics.clipped), (3, 1, 0));
-        let mut metrics = ImportanceMetrics::default();
-        let weights = importance_weights(&target, &behaviour, &trajectories, Some(5.0), &mut metrics);
+        let (weights, metrics) = importance_weights(&target, &behaviour, &trajectories, Some(5.0));
         assert_eq!(weights[1..], [5.0, 5.0]);
         assert_eq!((metrics.count, metrics.non_finite, metrics.clipped), (3, 1, 2));
     }

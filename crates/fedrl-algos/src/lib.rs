@@ -1,17 +1,19 @@
 //! Federated reinforcement-learning algorithms, one folder each: configuration, agent half,
-//! server half, in the lines of their papers.
+//! server half, in the lines of their papers. What two of them share is written once.
 //!
 //! A training is a fold over [`Algorithm::round`]; all that changes is the algorithm's state.
 
 mod algorithm;
 mod estimator;
+pub mod fedhapg_m;
 pub mod fedsvrpg_m;
 mod importance;
 mod metrics;
+pub mod momentum;
 mod registry;
 mod vector;
 
 pub use algorithm::{Agent, Algorithm, AlgorithmError, Divergence, Round, ServerState, World};
 pub use estimator::{Advantage, Estimator};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
-pub use registry::{AlgorithmConfig, Invalid};
+pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};

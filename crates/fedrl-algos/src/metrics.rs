@@ -1,6 +1,6 @@
 //! What an observer of the simulation sees of the agents. None of it is ever sent.
 
-use fedrl_engine::Trajectories;
+use fedrl_engine::Trajectory;
 
 /// Sums over an agent's local steps of one round.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,15 +26,21 @@ pub struct AgentMetrics {
 }
 
 impl AgentMetrics {
-    /// Counts the trajectories of replica `index`.
-    pub fn observe(&mut self, trajectories: &Trajectories, index: usize) {
-        let lived = &trajectories.replicas[index];
-        let first = self.trajectories == 0;
+    /// Counts trajectories and how close their draws came to other actions.
+    pub fn observe(&mut self, lived: &[Trajectory], margin: f32) {
+        self.margin = if self.trajectories == 0 { margin } else { self.margin.min(margin) };
         self.trajectories += lived.len();
-        self.env_steps += trajectories.steps(index) as u64;
-        self.return_sum += lived.iter().map(|trajectory| trajectory.total_reward()).sum::<f64>();
-        let margin = trajectories.margins[index];
-        self.margin = if first { margin } else { self.margin.min(margin) };
+        self.env_steps += lived.iter().map(|trajectory| trajectory.len() as u64).sum::<u64>();
+        self.return_sum += lived.iter().map(Trajectory::total_reward).sum::<f64>();
+    }
+
+    /// Counts a local step with a fresh gradient of this norm, and the weights that it used.
+    pub fn observe_step(&mut self, gradient_norm: f64, importance: Option<ImportanceMetrics>) {
+        self.local_steps += 1;
+        self.gradient_norm_sum += gradient_norm;
+        if let Some(weights) = importance {
+            self.importance.get_or_insert_default().merge(&weights);
+        }
     }
 
     /// Mean undiscounted return of a trajectory.
@@ -62,6 +68,8 @@ pub struct ImportanceMetrics {
     pub non_finite: usize,
     /// Of which clipped.
     pub clipped: usize,
+    /// Of which finite after clipping: those that the sums are over.
+    finite: usize,
     sum: f64,
     squares: f64,
 }
@@ -73,6 +81,7 @@ impl ImportanceMetrics {
         self.non_finite += usize::from(!weight.is_finite());
         self.clipped += usize::from(clipped != weight && !weight.is_nan());
         if clipped.is_finite() {
+            self.finite += 1;
             self.sum += f64::from(clipped);
             self.squares += f64::from(clipped).powi(2);
         }
@@ -80,12 +89,12 @@ impl ImportanceMetrics {
 
     /// Mean of the finite weights.
     pub fn mean(&self) -> f64 {
-        self.sum / self.count as f64
+        self.sum / self.finite as f64
     }
 
-    /// (Σw)² / (n Σw²): 1 when all weights are alike, 1/n when one of them is all.
+    /// (Σw)² / (n Σw²) of the finite weights: 1 when all weights are alike, 1/n when one of them is all.
     pub fn effective_sample_size(&self) -> f64 {
-        if self.squares > 0.0 { self.sum.powi(2) / (self.count as f64 * self.squares) } else { 0.0 }
+        if self.squares > 0.0 { self.sum.powi(2) / (self.finite as f64 * self.squares) } else { 0.0 }
     }
 
     /// These and those.
@@ -93,6 +102,7 @@ impl ImportanceMetrics {
         self.count += other.count;
         self.non_finite += other.non_finite;
         self.clipped += other.clipped;
+        self.finite += other.finite;
         self.sum += other.sum;
         self.squares += other.squares;
     }

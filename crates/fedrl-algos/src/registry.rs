@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::fedsvrpg_m::{FedSvrpgM, FedSvrpgMConfig, PavgConfig};
+use crate::fedhapg_m::FedHapgM;
+use crate::fedsvrpg_m::FedSvrpgM;
+use crate::momentum::{MomentumConfig, PavgConfig};
 
 /// `[algorithm]` of an experiment: `name` chooses the rest of its keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -10,7 +12,10 @@ use crate::fedsvrpg_m::{FedSvrpgM, FedSvrpgMConfig, PavgConfig};
 pub enum AlgorithmConfig {
     /// FedSVRPG-M (002 Alg. 1).
     #[serde(rename = "fedsvrpg-m")]
-    FedSvrpgM(FedSvrpgMConfig),
+    FedSvrpgM(MomentumConfig),
+    /// FedHAPG-M (002 Alg. 2).
+    #[serde(rename = "fedhapg-m")]
+    FedHapgM(MomentumConfig),
     /// Plain policy gradient with averaging: FedSVRPG-M at β = 1 (002 §7).
     Pavg(PavgConfig),
 }
@@ -27,9 +32,18 @@ pub struct Invalid {
     pub expected: &'static str,
 }
 
+/// Any of the algorithms, with its numbers set.
+#[derive(Debug, Clone)]
+pub enum AnyAlgorithm {
+    /// FedSVRPG-M, and plain averaging, which is FedSVRPG-M at β = 1.
+    FedSvrpgM(FedSvrpgM),
+    /// FedHAPG-M.
+    FedHapgM(FedHapgM),
+}
+
 impl AlgorithmConfig {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 2] = ["fedsvrpg-m", "pavg"];
+    pub const NAMES: [&'static str; 3] = ["fedsvrpg-m", "fedhapg-m", "pavg"];
 
     /// Reads the configuration of the algorithm called `name`; `None` when there is none.
     ///
@@ -37,7 +51,8 @@ impl AlgorithmConfig {
     /// Whatever the deserializer says of keys and values.
     pub fn read<'de, D: Deserializer<'de>>(name: &str, keys: D) -> Option<Result<Self, D::Error>> {
         match name {
-            "fedsvrpg-m" => Some(FedSvrpgMConfig::deserialize(keys).map(Self::FedSvrpgM)),
+            "fedsvrpg-m" => Some(MomentumConfig::deserialize(keys).map(Self::FedSvrpgM)),
+            "fedhapg-m" => Some(MomentumConfig::deserialize(keys).map(Self::FedHapgM)),
             "pavg" => Some(PavgConfig::deserialize(keys).map(Self::Pavg)),
             _ => None,
         }
@@ -55,13 +70,20 @@ impl AlgorithmConfig {
     pub fn name(&self) -> &'static str {
         match self {
             AlgorithmConfig::FedSvrpgM(_) => "fedsvrpg-m",
+            AlgorithmConfig::FedHapgM(_) => "fedhapg-m",
             AlgorithmConfig::Pavg(_) => "pavg",
         }
     }
 
     /// The algorithm itself, for a training of `rounds`.
-    pub fn build(&self, rounds: u32) -> FedSvrpgM {
-        FedSvrpgM::new(self.policy_gradient(), rounds)
+    pub fn build(&self, rounds: u32) -> AnyAlgorithm {
+        let numbers = self.policy_gradient();
+        match self {
+            AlgorithmConfig::FedSvrpgM(_) | AlgorithmConfig::Pavg(_) => {
+                AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(numbers, rounds))
+            }
+            AlgorithmConfig::FedHapgM(_) => AnyAlgorithm::FedHapgM(FedHapgM::new(numbers, rounds)),
+        }
     }
 
     /// Trajectories that an agent samples at once.
@@ -69,9 +91,9 @@ impl AlgorithmConfig {
         self.policy_gradient().batch
     }
 
-    fn policy_gradient(&self) -> FedSvrpgMConfig {
+    fn policy_gradient(&self) -> MomentumConfig {
         match self {
-            AlgorithmConfig::FedSvrpgM(config) => config.clone(),
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.clone(),
             AlgorithmConfig::Pavg(config) => config.clone().into(),
         }
     }

@@ -42,8 +42,10 @@ pub fn code(result: anyhow::Result<Done>) -> ExitCode {
 
 fn classify(error: &Error) -> u8 {
     let run = |error: &RunError| match error {
-        RunError::Checkpoint { error: CheckpointError::Io(_), .. } | RunError::Io(_) => 1,
-        RunError::Checkpoint { .. } => 3,
+        RunError::Checkpoint { error: CheckpointError::Unreadable { .. }, .. }
+        | RunError::Io(_)
+        | RunError::Busy(_) => 1,
+        RunError::Checkpoint { .. } | RunError::Damaged { .. } => 3,
         _ => 2,
     };
     for cause in error.chain() {

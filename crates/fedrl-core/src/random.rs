@@ -118,6 +118,8 @@ pub enum Purpose {
     Evaluation = 6,
     /// Resampling in a bootstrap.
     Bootstrap = 7,
+    /// Points between two parameter vectors.
+    Midpoint = 8,
 }
 
 /// A 64-bit key: one stream of draws, or the root of further keys.

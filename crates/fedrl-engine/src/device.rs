@@ -123,9 +123,12 @@ pub enum DeviceError {
         /// What there is.
         found: String,
     },
-    /// This build cannot use it.
-    #[error("device `{0}` needs a build with the cargo feature `{1}`")]
-    NotBuilt(String, &'static str),
+    /// CUDA is not supported yet.
+    #[error("device `cuda:{0}`: CUDA is not supported yet; the same GPU is reached as `gpu` through Vulkan")]
+    NoCuda(usize),
+    /// This build has no GPU support.
+    #[error("this build has no GPU support; it was made without the cargo feature `wgpu`")]
+    NotBuilt,
 }
 
 /// Parameters × trajectories per step from which `auto` takes a GPU. One step of the reference
@@ -140,7 +143,7 @@ const GPU_WORTHWHILE: usize = 1_000_000;
 pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceError> {
     match choice {
         DeviceChoice::Cpu => Ok(Selection::cpu("asked for")),
-        DeviceChoice::Cuda(index) => Err(DeviceError::NotBuilt(format!("cuda:{index}"), "cuda")),
+        DeviceChoice::Cuda(index) => Err(DeviceError::NoCuda(index)),
         DeviceChoice::Auto => Ok(auto(work)),
         DeviceChoice::Gpu => hardware().map_or_else(
             || Err(DeviceError::Missing { wanted: "gpu".into(), found: listing() }),
@@ -154,11 +157,13 @@ pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceErro
 }
 
 fn auto(work: usize) -> Selection {
+    if work < GPU_WORTHWHILE {
+        return Selection::cpu(format!(
+            "{work} multiply-adds a step are too few for a GPU to gain; worthwhile from {GPU_WORTHWHILE}"
+        ));
+    }
     match hardware() {
         None => Selection::cpu("there is no hardware GPU"),
-        Some(_) if work < GPU_WORTHWHILE => Selection::cpu(format!(
-            "the problem is too small for a GPU to gain: {work} multiply-adds a step, worthwhile from {GPU_WORTHWHILE}"
-        )),
         Some(adapter) => on(adapter, format!("{work} multiply-adds a step are enough for a GPU to gain"))
             .unwrap_or_else(|error| Selection::cpu(error.to_string())),
     }
@@ -180,7 +185,7 @@ fn listing() -> String {
 
 #[cfg(not(feature = "wgpu"))]
 fn on(_adapter: Adapter, _reason: impl Into<String>) -> Result<Selection, DeviceError> {
-    Err(DeviceError::NotBuilt("wgpu".into(), "wgpu"))
+    Err(DeviceError::NotBuilt)
 }
 
 #[cfg(feature = "wgpu")]

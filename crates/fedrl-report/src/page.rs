@@ -84,8 +84,8 @@ fn facts(run: &RunData) -> Vec<Fact> {
     [
         ("Rounds", count(run.rounds.len() as f64)),
         ("Environment steps", steps.map_or(NONE.into(), count)),
-        ("Sent by agents", bytes(run.total(|round| round.bytes_up))),
-        ("Sent to agents", bytes(run.total(|round| round.bytes_down))),
+        ("Sent by agents", bytes(run.latest(|round| round.bytes_up))),
+        ("Sent to agents", bytes(run.latest(|round| round.bytes_down))),
         ("Final training return", measured(last.and_then(|round| round.return_mean))),
     ]
     .map(|(label, value)| Fact { label, value })

@@ -51,10 +51,10 @@ pub(crate) struct Round {
     /// Cumulative.
     #[serde(rename = "train/env_steps")]
     pub(crate) env_steps: Option<f64>,
-    /// Of this round alone, as `bytes_down`.
-    #[serde(rename = "federation/bytes_up")]
+    /// Cumulative, as `bytes_down`.
+    #[serde(rename = "federation/total_bytes_up")]
     pub(crate) bytes_up: Option<f64>,
-    #[serde(rename = "federation/bytes_down")]
+    #[serde(rename = "federation/total_bytes_down")]
     pub(crate) bytes_down: Option<f64>,
     #[serde(rename = "importance/weight_mean")]
     pub(crate) weight_mean: Option<f64>,
@@ -80,6 +80,11 @@ impl RunData {
             rounds: read_rounds(&run.join("metrics.jsonl"))?,
             evaluations: evaluation::read(&run.join("eval"))?,
         })
+    }
+
+    /// The last round's value of a metric that is counted from the start.
+    pub(crate) fn latest(&self, metric: impl Fn(&Round) -> Option<f64>) -> f64 {
+        self.rounds.iter().rev().find_map(metric).unwrap_or(0.0)
     }
 
     /// The sum over the rounds of a metric that is counted per round.

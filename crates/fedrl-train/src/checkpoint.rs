@@ -44,8 +44,6 @@ pub struct Header {
     pub fedrl_version: String,
     /// SHA-256 of the run's `config.toml`.
     pub config_sha256: String,
-    /// Length of `metrics.jsonl` at that point.
-    pub metrics_bytes: u64,
     /// How far the training had come.
     pub progress: Progress,
 }
@@ -79,9 +77,16 @@ pub enum CheckpointError {
         /// Its schema.
         found: u32,
     },
-    /// The disk failed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    /// A file of it cannot be read at all.
+    #[error("checkpoint {}: cannot read {file}: {error}", name(.path))]
+    Unreadable {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
 }
 
 fn name(path: &Path) -> String {
@@ -95,18 +100,12 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 impl Checkpoint {
     /// The checkpoint of `state`.
-    pub(crate) fn new<S: ServerState>(
-        state: &TrainState<S>,
-        config_sha256: String,
-        metrics_bytes: u64,
-        policy: Vec<u8>,
-    ) -> Self {
+    pub(crate) fn new<S: ServerState>(state: &TrainState<S>, config_sha256: String, policy: Vec<u8>) -> Self {
         let vectors = state.server.vectors().into_iter().map(|(name, x)| (name.to_string(), x.to_vec())).collect();
         let header = Header {
             schema: SCHEMA,
             fedrl_version: env!("CARGO_PKG_VERSION").into(),
             config_sha256,
-            metrics_bytes,
             progress: state.progress.clone(),
         };
         Checkpoint { header, vectors, policy }
@@ -162,7 +161,9 @@ impl Checkpoint {
         if target.exists() {
             fs::remove_dir_all(&target)?;
         }
-        fs::rename(unfinished.keep(), &target)?;
+        fs::rename(unfinished.path(), &target)?;
+        // It is no longer there to be removed.
+        let _ = unfinished.keep();
         sync_directory(checkpoints)
     }
 
@@ -176,7 +177,7 @@ impl Checkpoint {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(CheckpointError::Missing { path: path.into(), file: file.into() })
             }
-            Err(error) => Err(CheckpointError::Io(error)),
+            Err(error) => Err(CheckpointError::Unreadable { path: path.into(), file: file.into(), error }),
         };
         let damaged =
             |file: &str, reason: String| CheckpointError::Damaged { path: path.into(), file: file.into(), reason };
@@ -236,7 +237,7 @@ fn vectors(bytes: &[u8]) -> Result<BTreeMap<String, Vec<f32>>, safetensors::Safe
 }
 
 /// Writes a new file and waits until it is on the disk.
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = fs::File::create(path)?;
     file.write_all(bytes)?;
@@ -258,13 +259,7 @@ mod tests {
         let best = Some(Best { round: 2, return_mean: 0.1 + 0.2 });
         let progress = Progress { round: 12, active: vec![true, false], totals, best };
         Checkpoint {
-            header: Header {
-                schema: SCHEMA,
-                fedrl_version: "0".into(),
-                config_sha256: "c".into(),
-                metrics_bytes: 99,
-                progress,
-            },
+            header: Header { schema: SCHEMA, fedrl_version: "0".into(), config_sha256: "c".into(), progress },
             vectors: [("theta".to_string(), vec![1.0, -2.5]), ("direction".to_string(), vec![0.5; 3])].into(),
             policy: b"policy".to_vec(),
         }

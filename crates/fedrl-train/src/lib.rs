@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod config;
+mod journal;
 mod metrics;
 mod run_directory;
 mod setup;

@@ -18,8 +18,10 @@ impl RoundMetrics {
     pub fn new(progress: &Progress, reports: &[AgentReport], seconds: f64) -> Self {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
-        let count = reports.len() as f64;
-        let of = |f: fn(&AgentMetrics) -> f64| reports.iter().map(move |report| f(&report.metrics));
+        // An agent that diverged says nothing about how the others do.
+        let sound: Vec<&AgentReport> = reports.iter().filter(|report| !report.diverged).collect();
+        let count = sound.len() as f64;
+        let of = |f: fn(&AgentMetrics) -> f64| sound.iter().map(move |report| f(&report.metrics));
         let returns = || of(AgentMetrics::return_mean);
 
         put("round", json!(progress.round));
@@ -30,7 +32,7 @@ impl RoundMetrics {
         put("train/gradient_norm_mean", json!(of(AgentMetrics::gradient_norm).sum::<f64>() / count));
         put("train/drift_mean", json!(of(|metrics| metrics.drift).sum::<f64>() / count));
         put("train/env_steps", json!(progress.totals.env_steps));
-        if let Some(importance) = all_weights(reports) {
+        if let Some(importance) = all_weights(&sound) {
             put("importance/weight_mean", json!(importance.mean()));
             put("importance/effective_sample_size", json!(importance.effective_sample_size()));
             put("importance/non_finite", json!(importance.non_finite));
@@ -40,6 +42,9 @@ impl RoundMetrics {
         put("federation/diverged", json!(reports.iter().filter(|report| report.diverged).count()));
         put("federation/bytes_up", json!(reports.iter().map(|report| report.bytes_up).sum::<u64>()));
         put("federation/bytes_down", json!(reports.iter().map(|report| report.bytes_down).sum::<u64>()));
+        // With the exchange before the first round, where there is one.
+        put("federation/total_bytes_up", json!(progress.totals.bytes_up));
+        put("federation/total_bytes_down", json!(progress.totals.bytes_down));
 
         let agents = progress.active.len();
         let per_agent = |f: &dyn Fn(&AgentReport) -> Value| {
@@ -91,7 +96,19 @@ impl RoundMetrics {
         self.0.get(key)?.get(agent)?.as_f64()
     }
 
-    /// Every single number but the clock's.
+    /// One agent's numbers alone, under their names without the group.
+    pub(crate) fn of_agent(&self, agent: usize) -> Self {
+        let mut map = Map::new();
+        map.insert("round".into(), json!(self.round()));
+        for (key, value) in &self.0 {
+            if let (Some(name), Some(value)) = (key.strip_prefix("agents/"), value.get(agent)) {
+                map.insert(name.to_string(), value.clone());
+            }
+        }
+        RoundMetrics(map)
+    }
+
+    /// Every single number.
     pub fn scalars(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().filter_map(|(key, value)| value.as_f64().map(|value| (key.as_str(), value)))
     }
@@ -102,7 +119,7 @@ impl RoundMetrics {
     }
 }
 
-fn all_weights(reports: &[AgentReport]) -> Option<ImportanceMetrics> {
+fn all_weights(reports: &[&AgentReport]) -> Option<ImportanceMetrics> {
     let mut all = reports.iter().filter_map(|report| report.metrics.importance.as_ref());
     let mut sum = *all.next()?;
     all.for_each(|importance| sum.merge(importance));

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Checkpoint, CheckpointError, sha256, sync_directory};
+use crate::checkpoint::{Checkpoint, CheckpointError, sha256, sync_directory, write_synced};
 use crate::config::{ConfigError, Source};
 
 /// `manifest.json`: by what, on what and when a run was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the program.
     pub fedrl_version: String,
@@ -32,8 +32,42 @@ pub struct Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Something is there already.
-    #[error("{0} exists already; choose another directory with --out, or continue it with `fedrl resume {0}`")]
-    Exists(PathBuf),
+    #[error("{path} exists already; choose another directory with --out{advice}")]
+    Exists {
+        /// The path.
+        path: PathBuf,
+        /// What else can be done.
+        advice: String,
+    },
+    /// The directory cannot be made there.
+    #[error("cannot make the run directory {path}: {error}")]
+    Create {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Somebody else is at it.
+    #[error("another process is training {0}; wait for it, or stop it")]
+    Busy(PathBuf),
+    /// A file of the run is not what was written.
+    #[error("{path} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// The checkpoint asked for is not there.
+    #[error("{path} has no checkpoint of round {round}; it has those of {known}")]
+    NoCheckpoint {
+        /// The run.
+        path: PathBuf,
+        /// The round asked for.
+        round: u32,
+        /// The rounds that there are.
+        known: String,
+    },
     /// Not a run.
     #[error("{path} is not a run directory: {reason}")]
     NotARun {
@@ -76,28 +110,44 @@ impl RunDirectory {
     /// # Errors
     /// Something is there already, or the disk failed.
     pub fn create(path: &Path, config: &str, manifest: &Manifest) -> Result<Self, RunError> {
-        if path.exists() {
-            return Err(RunError::Exists(path.into()));
+        if path.symlink_metadata().is_ok() {
+            let display = path.display();
+            let advice = Self::open(path)
+                .map_or_else(|_| String::new(), |_| format!(", or continue it with `fedrl resume {display}`"));
+            return Err(RunError::Exists { path: path.into(), advice });
         }
+        Self::write_new(path, config, manifest).map_err(|error| RunError::Create { path: path.into(), error })?;
+        Ok(RunDirectory { path: path.into() })
+    }
+
+    fn write_new(path: &Path, config: &str, manifest: &Manifest) -> std::io::Result<()> {
         let parent = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        fs::create_dir_all(parent)?;
+        std::fs::create_dir_all(parent)?;
         let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(parent)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(unfinished.path(), std::fs::Permissions::from_mode(0o755))?;
+        readable(unfinished.path(), 0o755)?;
+        write_synced(&unfinished.path().join("config.toml"), config.as_bytes())?;
+        write_synced(&unfinished.path().join("manifest.json"), &serde_json::to_vec_pretty(manifest)?)?;
+        sync_directory(unfinished.path())?;
+        std::fs::rename(unfinished.path(), path)?;
+        // It is no longer there to be removed.
+        let _ = unfinished.keep();
+        sync_directory(parent)
+    }
+
+    /// Keeps other processes from training this run until the guard is dropped.
+    ///
+    /// # Errors
+    /// One is at it already.
+    pub fn lock(&self) -> Result<fs::File, RunError> {
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(self.path.join(".lock"))?;
+        match file.file().try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => Err(RunError::Busy(self.path.clone())),
+            Err(std::fs::TryLockError::Error(error)) => Err(RunError::Io(error)),
         }
-        fs::write(unfinished.path().join("config.toml"), config)?;
-        fs::write(
-            unfinished.path().join("manifest.json"),
-            serde_json::to_vec_pretty(manifest).map_err(std::io::Error::from)?,
-        )?;
-        fs::rename(unfinished.keep(), path)?;
-        sync_directory(parent)?;
-        Ok(RunDirectory { path: path.into() })
     }
 
     /// The directory of a run that exists.
@@ -187,11 +237,7 @@ impl RunDirectory {
         let parent = path.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent)?;
         let mut file = tempfile::Builder::new().prefix(".unfinished-").tempfile_in(parent)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-        }
+        readable(file.path(), 0o644)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
@@ -208,11 +254,10 @@ impl RunDirectory {
         let path = Checkpoint::path(&self.checkpoints(), round);
         if !rounds.contains(&round) {
             let known: Vec<String> = rounds.iter().map(u32::to_string).collect();
-            let reason = format!("it has no checkpoint of round {round} (there are: {})", known.join(", "));
-            return Err(RunError::NotARun { path: self.path.clone(), reason });
+            return Err(RunError::NoCheckpoint { path: self.path.clone(), round, known: known.join(", ") });
         }
         let checkpoint = Checkpoint::read(&path)
-            .map_err(|error| RunError::Checkpoint { error, advice: self.advice(&rounds, round) })?;
+            .map_err(|error| RunError::Checkpoint { advice: self.advice(&rounds, round, &error), error })?;
         if checkpoint.header.config_sha256 != self.config_sha256()? {
             return Err(RunError::ConfigChanged(self.config_path(), format!("round-{round:06}")));
         }
@@ -228,7 +273,10 @@ impl RunDirectory {
     }
 
     /// What to do when the checkpoint of `round` cannot be used.
-    fn advice(&self, rounds: &[u32], round: u32) -> String {
+    fn advice(&self, rounds: &[u32], round: u32, error: &CheckpointError) -> String {
+        if matches!(error, CheckpointError::Unreadable { .. }) {
+            return String::new();
+        }
         let whole = |&earlier: &u32| {
             earlier < round && Checkpoint::read(&Checkpoint::path(&self.checkpoints(), earlier)).is_ok()
         };
@@ -263,4 +311,15 @@ impl RunDirectory {
         }
         Ok(())
     }
+}
+
+/// Permissions that others may read, where temporary files are made for their owner alone.
+fn readable(path: &Path, mode: u32) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    }
+    let _ = (path, mode);
+    Ok(())
 }

@@ -34,11 +34,13 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Checks and builds; `source` names the experiment's file in messages. Nothing is created.
+    /// Checks and builds; `source` names the experiment's file in messages. Nothing is created. A
+    /// run that has a checkpoint no longer needs the file of `policy.initial`, so it is read only
+    /// for a `fresh` one.
     ///
     /// # Errors
     /// Whatever does not fit together.
-    pub fn new(experiment: Experiment, source: &str) -> Result<Self, ConfigError> {
+    pub fn new(experiment: Experiment, source: &str, fresh: bool) -> Result<Self, ConfigError> {
         let fail = |key: &str, problem: String| ConfigError::at(source, key, problem);
         let config = &experiment.environment;
         let environment = fedrl_envs::find(&config.id).map_err(|problem| fail("environment.id", problem))?;
@@ -60,7 +62,7 @@ impl Setup {
         let spec = environment.spec();
         let policy = Policy::new(&experiment.policy, &spec.observation, &spec.action)
             .map_err(|problem| fail("policy", problem.to_string()))?;
-        let theta = match &experiment.policy.initial {
+        let theta = match experiment.policy.initial.as_ref().filter(|_| fresh) {
             None => policy.initial(Key::new(seed, Purpose::Initialisation)),
             Some(path) => {
                 let bytes = std::fs::read(path)
@@ -79,7 +81,10 @@ impl Setup {
 
     /// Multiply-adds of one environment step of all agents, for choosing a device.
     pub fn work(&self) -> usize {
-        self.agents.len() * self.experiment.algorithm.batch() * self.policy.parameter_count()
+        self.agents
+            .len()
+            .saturating_mul(self.experiment.algorithm.batch())
+            .saturating_mul(self.policy.parameter_count())
     }
 
     /// The world in which an algorithm runs, on the selected device.

@@ -45,13 +45,14 @@ pub struct Best {
     pub return_mean: f64,
 }
 
-impl Totals {
-    /// Adds what agents did.
-    pub fn add(&mut self, reports: &[AgentReport]) {
+impl Progress {
+    /// Counts what agents did; those that diverged take no further part.
+    pub fn observe(&mut self, reports: &[AgentReport]) {
         for report in reports {
-            self.env_steps += report.metrics.env_steps;
-            self.bytes_up += report.bytes_up;
-            self.bytes_down += report.bytes_down;
+            self.totals.env_steps += report.metrics.env_steps;
+            self.totals.bytes_up += report.bytes_up;
+            self.totals.bytes_down += report.bytes_down;
+            self.active[report.agent] &= !report.diverged;
         }
     }
 }

@@ -1,19 +1,18 @@
 //! Training: a fold over rounds.
 
-use std::io::{Seek, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use fedrl_algos::{Algorithm, AlgorithmError, ServerState, World};
+use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ServerState, World};
 use fedrl_federation::Participation;
 use fs_err as fs;
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::journal::{Journal, Verified};
 use crate::metrics::RoundMetrics;
 use crate::run_directory::{RunDirectory, RunError};
 use crate::setup::Setup;
 use crate::state::{Best, Progress, TrainState};
-use crate::tensorboard::EventFile;
 
 /// Who watches a training.
 pub trait Observer {
@@ -50,6 +49,19 @@ pub enum TrainError {
         round: u32,
         /// Its metrics of the round before.
         last: String,
+        /// Where to go on from.
+        checkpoint: String,
+    },
+    /// The server's own step left the finite numbers.
+    #[error(
+        "the server diverged in round {round}: its vector `{name}` is no longer finite; the last good checkpoint is \
+         {checkpoint} (a smaller `algorithm.global_step_size` helps)"
+    )]
+    ServerDiverged {
+        /// The vector.
+        name: &'static str,
+        /// In which round, from 1; 0 is before the first.
+        round: u32,
         /// Where to go on from.
         checkpoint: String,
     },
@@ -95,8 +107,10 @@ impl<'a> Trainer<'a> {
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         let config = &self.setup.experiment;
-        let algorithm = config.algorithm.build(config.training.rounds);
-        self.fold(&algorithm, from, observer, stop)
+        match config.algorithm.build(config.training.rounds) {
+            AnyAlgorithm::FedSvrpgM(algorithm) => self.fold(&algorithm, from, observer, stop),
+            AnyAlgorithm::FedHapgM(algorithm) => self.fold(&algorithm, from, observer, stop),
+        }
     }
 
     fn fold<A: Algorithm>(
@@ -106,10 +120,15 @@ impl<'a> Trainer<'a> {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
-        self.directory.tidy(from.as_ref().map(|checkpoint| checkpoint.header.progress.round))?;
-        let mut journal = Journal::open(self.directory, from.as_ref().map_or(0, |c| c.header.metrics_bytes))?;
-        let mut state = match from {
-            Some(checkpoint) => checkpoint.state(&self.directory.checkpoints())?,
+        let _lock = self.directory.lock()?;
+        // Everything is read and verified before anything is cut back.
+        let round = from.as_ref().map(|checkpoint| checkpoint.header.progress.round);
+        let journal = Verified::read(self.directory, round.unwrap_or(0))?;
+        let resumed = from.map(|checkpoint| checkpoint.state(&self.directory.checkpoints())).transpose()?;
+        self.directory.tidy(round)?;
+        let mut journal = journal.open(self.directory, self.world.agents.len())?;
+        let mut state = match resumed {
+            Some(state) => self.without_lost_best(state)?,
             None => self.start(algorithm, &journal)?,
         };
 
@@ -118,27 +137,37 @@ impl<'a> Trainer<'a> {
         while state.progress.round < rounds && !interrupted {
             let metrics;
             (state, metrics) = self.round(algorithm, &state, &journal)?;
+            observer.round(&metrics);
             journal.append(metrics)?;
-            observer.round(&journal.rounds[journal.rounds.len() - 1]);
             interrupted = stop.load(Ordering::Relaxed) && state.progress.round < rounds;
             if interrupted || self.scheduled(state.progress.round) {
                 self.save(&mut state, &journal)?;
             }
         }
+        // Once more for a run that was killed between its last checkpoint and these.
+        self.point(&state.progress)?;
         self.prune(&state.progress)?;
         Ok(Ending {
             interrupted,
-            return_mean: journal.rounds.last().and_then(|metrics| metrics.number("train/return_mean")),
+            return_mean: journal.last().and_then(|metrics| metrics.number("train/return_mean")),
             theta: state.server.theta().to_vec(),
             progress: state.progress,
         })
+    }
+
+    /// Forgets a best checkpoint that is no longer there, as after resuming from an older one.
+    fn without_lost_best<S>(&self, mut state: TrainState<S>) -> Result<TrainState<S>, TrainError> {
+        let rounds = Checkpoint::rounds(&self.directory.checkpoints())?;
+        state.progress.best = state.progress.best.filter(|best| rounds.contains(&best.round));
+        Ok(state)
     }
 
     fn start<A: Algorithm>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
         let started =
             algorithm.start(self.world, self.setup.theta.clone()).map_err(|error| self.failed(error, 0, journal))?;
         let mut state = TrainState::new(started.state, self.world.agents.len());
-        state.progress.totals.add(&started.reports);
+        state.progress.observe(&started.reports);
+        self.check(&state.server, &state.progress, journal)?;
         self.save(&mut state, journal)?;
         Ok(state)
     }
@@ -160,12 +189,24 @@ impl<'a> Trainer<'a> {
             .map_err(|error| self.failed(error, round, journal))?;
 
         let mut progress = Progress { round: round + 1, ..state.progress.clone() };
-        progress.totals.add(&done.reports);
-        for report in done.reports.iter().filter(|report| report.diverged) {
-            progress.active[report.agent] = false;
-        }
+        progress.observe(&done.reports);
+        self.check(&done.state, &progress, journal)?;
         let metrics = RoundMetrics::new(&progress, &done.reports, started.elapsed().as_secs_f64());
         Ok((TrainState { server: done.state, progress }, metrics))
+    }
+
+    /// Refuses a state that no training can go on from.
+    fn check<S: ServerState>(&self, server: &S, progress: &Progress, journal: &Journal) -> Result<(), TrainError> {
+        if !progress.active.contains(&true) {
+            return Err(self.failed(AlgorithmError::Diverged { agent: 0 }, progress.round.saturating_sub(1), journal));
+        }
+        let vectors = server.vectors();
+        match vectors.into_iter().find(|(_, vector)| vector.iter().any(|x| !x.is_finite())) {
+            Some((name, _)) => {
+                Err(TrainError::ServerDiverged { name, round: progress.round, checkpoint: self.newest() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether a checkpoint of `round` belongs to every run of this experiment, interrupted or not.
@@ -176,20 +217,27 @@ impl<'a> Trainer<'a> {
 
     fn save<S: ServerState>(&self, state: &mut TrainState<S>, journal: &Journal) -> Result<(), TrainError> {
         let round = state.progress.round;
-        let return_mean = journal.rounds.last().and_then(|metrics| metrics.number("train/return_mean"));
+        let return_mean = journal.last().and_then(|metrics| metrics.number("train/return_mean"));
         if let (Some(return_mean), true) = (return_mean, self.scheduled(round))
             && state.progress.best.is_none_or(|best| return_mean > best.return_mean)
         {
             state.progress.best = Some(Best { round, return_mean });
         }
         let policy = fedrl_models::files::to_bytes(&self.world.policy, state.server.theta())?;
-        let checkpoint = Checkpoint::new(state, self.directory.config_sha256()?, journal.sync()?, policy);
-        checkpoint.write(&self.directory.checkpoints())?;
+        journal.sync()?;
+        Checkpoint::new(state, self.directory.config_sha256()?, policy).write(&self.directory.checkpoints())?;
+        self.point(&state.progress)?;
+        self.prune(&state.progress)
+    }
+
+    /// Writes the names of the newest and of the best checkpoint.
+    fn point(&self, progress: &Progress) -> Result<(), TrainError> {
+        let round = progress.round;
         self.directory.write("checkpoints/latest", format!("round-{round:06}\n").as_bytes())?;
-        if let Some(best) = state.progress.best {
+        if let Some(best) = progress.best {
             self.directory.write("checkpoints/best", format!("round-{:06}\n", best.round).as_bytes())?;
         }
-        self.prune(&state.progress)
+        Ok(())
     }
 
     /// Keeps the newest scheduled checkpoints, the best and the current one.
@@ -216,66 +264,16 @@ impl<'a> Trainer<'a> {
         match error {
             AlgorithmError::Engine(error) => TrainError::Engine(error),
             AlgorithmError::Diverged { agent } => {
-                let newest =
-                    Checkpoint::rounds(&self.directory.checkpoints()).ok().and_then(|rounds| rounds.last().copied());
-                let checkpoint = newest.map_or_else(
-                    || "none".into(),
-                    |round| Checkpoint::path(&self.directory.checkpoints(), round).display().to_string(),
-                );
-                TrainError::Diverged { agent, round: round + 1, last: journal.last_of(agent), checkpoint }
+                let (last, checkpoint) = (journal.last_of(agent), self.newest());
+                TrainError::Diverged { agent, round: round + 1, last, checkpoint }
             }
         }
     }
-}
 
-/// The rounds so far, in memory, in `metrics.jsonl` and in TensorBoard's file.
-struct Journal {
-    rounds: Vec<RoundMetrics>,
-    file: fs::File,
-    events: EventFile,
-}
-
-impl Journal {
-    /// Opens the journal and cuts it back to its first `bytes`, which a checkpoint vouches for.
-    fn open(directory: &RunDirectory, bytes: u64) -> Result<Self, TrainError> {
-        let path = directory.metrics_path();
-        let mut file = fs::OpenOptions::new().create(true).truncate(false).write(true).read(true).open(&path)?;
-        let not = |reason: String| RunError::NotARun { path: directory.path().into(), reason };
-        let found = file.metadata()?.len();
-        if found < bytes {
-            let reason = format!("metrics.jsonl has {found} bytes, expected at least the {bytes} of its checkpoint");
-            return Err(not(reason).into());
-        }
-        file.set_len(bytes)?;
-        file.seek(std::io::SeekFrom::End(0))?;
-        let text = fs::read_to_string(&path)?;
-        let read = |(index, line): (usize, &str)| {
-            RoundMetrics::from_line(line).ok_or_else(|| not(format!("metrics.jsonl line {} is not JSON", index + 1)))
-        };
-        let rounds = text.lines().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-        let events = EventFile::create(&directory.events_path()?, &rounds)?;
-        Ok(Journal { rounds, file, events })
-    }
-
-    fn append(&mut self, metrics: RoundMetrics) -> Result<(), TrainError> {
-        self.file.write_all(format!("{}\n", metrics.to_line()).as_bytes())?;
-        self.events.append(&metrics)?;
-        self.rounds.push(metrics);
-        Ok(())
-    }
-
-    /// Waits until everything is on the disk; how long the file is.
-    fn sync(&self) -> std::io::Result<u64> {
-        self.file.sync_all()?;
-        Ok(self.file.metadata()?.len())
-    }
-
-    /// The last metrics of `agent` in words.
-    fn last_of(&self, agent: usize) -> String {
-        let keys = ["agents/return", "agents/gradient_norm", "agents/drift"];
-        let known = |metrics: &&RoundMetrics| metrics.agent(keys[0], agent).is_some();
-        let Some(last) = self.rounds.iter().rev().find(known) else { return "none".into() };
-        let values = keys.iter().filter_map(|key| Some(format!("{} {:.4}", &key[7..], last.agent(key, agent)?)));
-        format!("{} (round {})", values.collect::<Vec<_>>().join(", "), last.round())
+    /// The newest checkpoint, for messages.
+    fn newest(&self) -> String {
+        let checkpoints = self.directory.checkpoints();
+        let newest = Checkpoint::rounds(&checkpoints).ok().and_then(|rounds| rounds.last().copied());
+        newest.map_or_else(|| "none".into(), |round| Checkpoint::path(&checkpoints, round).display().to_string())
     }
 }

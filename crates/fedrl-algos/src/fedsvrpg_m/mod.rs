@@ -1,74 +1,70 @@
 //! FedSVRPG-M: federated stochastic variance-reduced policy gradient with momentum (002 Alg. 1).
 //!
 //! ```text
-//! θ_{-1} = θ_0,  u_0 = (1/NB) Σ_i Σ_b g_i(τ_b|θ_0)
-//! round r, agent i, from θ_{r,0} = θ_r, for k = 0..K:
-//!   τ ~ p_i(·|θ_{r,k})
-//!   u = β g(τ|θ_{r,k}) + (1−β) [u_r + g(τ|θ_{r,k}) − w(τ|θ_{r−1},θ_{r,k}) g(τ|θ_{r−1})]
-//!   θ_{r,k+1} = θ_{r,k} + η u
-//! server: u_{r+1} = (1/(ηNK)) Σ_i (θ_{r,K} − θ_r);  θ_{r+1} = θ_r + λ u_{r+1}
+//! τ ~ p_i(·|θ_{r,k})
+//! u = β g(τ|θ_{r,k}) + (1−β) [u_r + g(τ|θ_{r,k}) − w(τ|θ_{r−1},θ_{r,k}) g(τ|θ_{r−1})]    (002 Eq. 4)
 //! ```
+//!
+//! The rest is what the [momentum](crate::momentum) algorithms share.
 
-mod agent;
-mod config;
-mod server;
-mod start;
+use fedrl_engine::{EngineError, Matrix};
 
-pub use config::{FedSvrpgMConfig, PavgConfig, Step};
-pub use server::FedSvrpgMState;
+use crate::World;
+use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Momentum, MomentumConfig, per_step};
 
-use fedrl_federation::ServerHalf;
-
-use crate::{Algorithm, AlgorithmError, Round, World};
-
-/// The algorithm with its numbers set.
-#[derive(Debug, Clone)]
-pub struct FedSvrpgM {
-    config: FedSvrpgMConfig,
-    /// Trajectories per agent of u_0; none when momentum is off.
-    start_batch: Option<usize>,
-}
+/// The algorithm.
+pub type FedSvrpgM = Momentum<VarianceReduced>;
 
 impl FedSvrpgM {
-    /// The algorithm for a training of `rounds`, on which the size of u_0 depends: B =
-    /// max(1, ⌈K/(Rβ²)⌉) (002 Theorem 6.4) unless `u0_batch` says otherwise.
-    pub fn new(config: FedSvrpgMConfig, rounds: u32) -> Self {
-        let theorem = (config.local_steps as f64 / (f64::from(rounds) * config.beta.powi(2))).ceil().max(1.0);
-        let start_batch = config.momentum().then(|| config.u0_batch.unwrap_or(theorem as usize));
-        FedSvrpgM { config, start_batch }
-    }
-
-    fn server(&self) -> server::Server<'_> {
-        server::Server { config: &self.config }
+    /// The algorithm with these numbers, for a training of `rounds`.
+    pub fn new(config: MomentumConfig, rounds: u32) -> Self {
+        Momentum::with_direction(config, rounds, VarianceReduced)
     }
 }
 
-impl Algorithm for FedSvrpgM {
-    type State = FedSvrpgMState;
+/// The direction of 002 Eq. 4. At β = 1 it is the plain policy gradient.
+#[derive(Debug, Clone, Copy)]
+pub struct VarianceReduced;
 
-    fn start(&self, world: &World, theta: Vec<f32>) -> Result<Round<FedSvrpgMState>, AlgorithmError> {
-        let Some(batch) = self.start_batch else {
-            return Ok(Round { state: FedSvrpgMState::new(theta, None), reports: Vec::new() });
-        };
-        let half = start::InitialGradient { world, config: &self.config, batch };
-        let everyone: Vec<usize> = (0..world.agents.len()).collect();
-        let broadcast = start::Initial { theta };
-        let (uploads, reports) = world.exchange(&half, &broadcast, &everyone, start::Gradient::is_finite)?;
-        let direction = fedrl_federation::mean(uploads.iter().map(|upload| upload.gradient.as_slice()));
-        Ok(Round { state: FedSvrpgMState::new(broadcast.theta, Some(direction)), reports })
+impl LocalDirection for VarianceReduced {
+    fn remembers(&self, config: &MomentumConfig) -> bool {
+        config.beta < 1.0
     }
 
-    fn round(
-        &self,
-        world: &World,
-        state: &FedSvrpgMState,
-        round: u32,
-        participants: &[usize],
-    ) -> Result<Round<FedSvrpgMState>, AlgorithmError> {
-        let server = self.server();
-        let half = agent::LocalSteps { world, config: &self.config, round };
-        let broadcast = server.broadcast(state);
-        let (uploads, reports) = world.exchange(&half, &broadcast, participants, agent::Delta::is_finite)?;
-        Ok(Round { state: server.aggregate(state, &uploads), reports })
+    fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, EngineError> {
+        let World { engine, policy, .. } = step.world;
+        let tau = step.sample(step.theta)?;
+        let scores = engine.scores(policy, step.theta, &tau);
+
+        // w(τ|θ_{r−1}, θ) g(τ|θ_{r−1})
+        let mut importance = None;
+        let mut corrections = None;
+        if let Some(memory) = step.memory {
+            let log_behaviour = scores.values()?;
+            let previous = Matrix::repeat(&memory.previous, step.theta.rows());
+            let previous = engine.scores(policy, &previous, &tau);
+            let (weights, seen) = step.weights(&previous.values()?, &log_behaviour, &tau);
+            let weighted = previous.gradient(&per_step(step.config, &tau, |i, b| weights[i][b]))?;
+            corrections = Some((&memory.direction, weighted));
+            importance = Some(seen);
+        }
+        // g(τ|θ)
+        let gradients = scores.gradient(&per_step(step.config, &tau, |_, _| 1.0))?;
+
+        let beta = step.config.beta as f32;
+        let direction = |index: usize| -> Vec<f32> {
+            let g = gradients.row(index);
+            let Some((momentum, weighted)) = &corrections else { return g.to_vec() };
+            let terms = g.iter().zip(*momentum).zip(weighted.row(index));
+            terms.map(|((&g, &u_r), &wg)| beta * g + (1.0 - beta) * (u_r + g - wg)).collect()
+        };
+        let updates = tau.replicas.iter().zip(&tau.margins).enumerate().map(|(index, (lived, &margin))| LocalUpdate {
+            direction: direction(index),
+            gradient: gradients.row(index).to_vec(),
+            lived: lived.clone(),
+            margin,
+            importance: importance.as_ref().map(|seen| seen[index]),
+        });
+        Ok(updates.collect())
     }
 }

@@ -17,7 +17,8 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
     let setup = args.config.as_deref().map(setup).transpose()?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let adapters = adapters();
-    let selection = select(DeviceChoice::Auto, setup.as_ref().map_or(0, Setup::work))?;
+    // Without an experiment the question is about one that is large enough.
+    let selection = select(DeviceChoice::Auto, setup.as_ref().map_or(usize::MAX, Setup::work))?;
 
     output.text(format!("fedrl {} ({})", env!("CARGO_PKG_VERSION"), env!("FEDRL_GIT_REVISION")))?;
     output.text(format!("cpu      {threads} threads, burn-flex"))?;
@@ -28,7 +29,10 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
         let built = if cfg!(feature = "wgpu") { "no graphics adapter found" } else { "this build has no wgpu" };
         output.text(format!("wgpu     {built}"))?;
     }
-    let question = args.config.as_deref().map_or("auto".into(), |config| format!("auto for {}", config.display()));
+    let question = args
+        .config
+        .as_deref()
+        .map_or("auto, for a large experiment,".into(), |config| format!("auto for {}", config.display()));
     output.text(format!("{question} takes {}: {}", selection.name(), selection.reason))?;
 
     let listed: Vec<_> = adapters
@@ -49,5 +53,5 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
 fn setup(config: &Path) -> Result<Setup> {
     let source = Source::read(config)?;
     let name = source.name().to_string();
-    Ok(Setup::new(source.experiment()?, &name)?)
+    Ok(Setup::new(source.experiment()?, &name, true)?)
 }

@@ -113,7 +113,7 @@ struct Input {
 
 /// One line of output.
 #[derive(Serialize)]
-struct Output1<F> {
+struct Stepped<F> {
     state: Vec<F>,
     obs: Vec<F>,
     reward: F,
@@ -139,7 +139,7 @@ where
         let transition = simulator.step(&mut state, &action);
         let mut obs = vec![round(0.0); spec.observation.width()];
         simulator.observe(&state, &mut obs);
-        print_json(&Output1 { state, obs, reward: transition.reward, terminated: transition.terminated })?;
+        print_json(&Stepped { state, obs, reward: transition.reward, terminated: transition.terminated })?;
     }
     Ok(())
 }

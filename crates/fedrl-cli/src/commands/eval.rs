@@ -14,11 +14,9 @@ use crate::args::EvalArgs;
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
 
-/// An evaluation and what it is of: `eval/SET.json`.
+/// An evaluation and what it is of: `eval/SET.json`, and a line of `--json` with the run's path.
 #[derive(Debug, Serialize)]
 pub struct Record {
-    /// The run directory.
-    pub run: String,
     /// The set of variants.
     pub on: String,
     /// The checkpoint's round.
@@ -48,6 +46,14 @@ impl Record {
             table(&["variant", "return", "95 %"], rows.collect(), 1)
         )
     }
+}
+
+/// One line of `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    run: String,
+    #[serde(flatten)]
+    record: &'a Record,
 }
 
 /// How to evaluate.
@@ -82,10 +88,8 @@ pub fn evaluate(
         seed: setup.experiment.training.seed,
     };
     let evaluation = fedrl_eval::evaluate(engine, &setup.policy, theta, instances, &protocol)?;
-    let run = directory.path().display().to_string();
-    let record = Record { run, on: on.into(), round, greedy: request.mode == Mode::Greedy, evaluation };
-    let name = Path::new(on).file_stem().map_or_else(|| on.to_string(), |stem| stem.to_string_lossy().into_owned());
-    let file = format!("eval/{name}{}.json", request.suffix);
+    let record = Record { on: on.into(), round, greedy: request.mode == Mode::Greedy, evaluation };
+    let file = format!("eval/{on}{}.json", request.suffix);
     let json = serde_json::to_vec_pretty(&record)?;
     directory.write(&file, &json).with_context(|| format!("writing {file}"))?;
     Ok(record)
@@ -97,9 +101,9 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
     let name = source.name().to_string();
-    let setup = Setup::new(source.experiment()?, &name)?;
-    if args.episodes == Some(0) {
-        return Err(Usage("--episodes is 0, expected a whole number >= 1".into()).into());
+    let setup = Setup::new(source.experiment()?, &name, false)?;
+    if let Some(episodes) = args.episodes.filter(|episodes| !(1..=1_000_000).contains(episodes)) {
+        return Err(Usage(format!("--episodes is {episodes}, expected a whole number from 1 to 1000000")).into());
     }
     let chosen = chosen_sets(args.on.as_deref(), &setup)?;
 
@@ -126,11 +130,16 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     if args.greedy {
         suffix += "-greedy";
     }
-    let request = Request { mode, episodes: args.episodes.unwrap_or(setup.experiment.evaluation.episodes), suffix };
+    let standard = setup.experiment.evaluation.episodes;
+    let episodes = args.episodes.unwrap_or(standard);
+    if episodes != standard {
+        suffix += &format!("-episodes-{episodes}");
+    }
+    let request = Request { mode, episodes, suffix };
     for (on, instances) in &chosen {
         let record = evaluate(&directory, &setup, &engine, (round, &theta), (on, instances), &request)?;
         output.text(record.table())?;
-        output.value(&record)?;
+        output.value(&Line { run: directory.path().display().to_string(), record: &record })?;
     }
     Ok(Done::Complete)
 }

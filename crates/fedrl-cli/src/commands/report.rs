@@ -15,7 +15,7 @@ pub fn run(args: &ReportArgs) -> Result<Done> {
         RunDirectory::open(run)?;
         let report = fedrl_report::write(run)?;
         output.text(report.display().to_string())?;
-        output.value(&json!({"run": run, "report": report}))?;
+        output.value(&json!({"run": run.display().to_string(), "report": report.display().to_string()}))?;
     }
     Ok(Done::Complete)
 }

@@ -21,20 +21,19 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
     let mut source = Source::read(&args.config)?;
     args.set.iter().try_for_each(|setting| source.set(setting))?;
     let name = source.name().to_string();
-    let setup = Setup::new(source.experiment()?, &name)?;
+    let mut experiment = source.experiment()?;
+    if let Some(initial) = &mut experiment.policy.initial {
+        // The run may be resumed from another directory.
+        let path = std::path::absolute(&*initial).with_context(|| format!("policy.initial {initial}"))?;
+        *initial = path.display().to_string();
+    }
+    let setup = Setup::new(experiment, &name, true)?;
     let choice: DeviceChoice = args.device.parse()?;
     let selection = select(choice, setup.work())?;
 
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
-    let manifest = Manifest {
-        fedrl_version: env!("CARGO_PKG_VERSION").into(),
-        git_revision: env!("FEDRL_GIT_REVISION").into(),
-        device_choice: if selection.is_gpu() { args.device.clone() } else { "cpu".into() },
-        device: selection.name(),
-        driver: selection.driver(),
-        started: now(),
-        finished: None,
-    };
+    let mut manifest = Manifest { started: now(), ..Manifest::default() };
+    describe(&mut manifest, &args.device, &selection);
     let directory = RunDirectory::create(
         &path,
         &setup.experiment.to_toml().context("writing the resolved experiment")?,
@@ -43,15 +42,28 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
     run(&directory, &setup, &selection, None, args.output.into())
 }
 
+/// By what and on what a run is being made now.
+fn describe(manifest: &mut Manifest, device: &str, selection: &Selection) {
+    manifest.fedrl_version = env!("CARGO_PKG_VERSION").into();
+    manifest.git_revision = env!("FEDRL_GIT_REVISION").into();
+    manifest.device_choice = if selection.is_gpu() { device.into() } else { "cpu".into() };
+    manifest.device = selection.name();
+    manifest.driver = selection.driver();
+    manifest.finished = None;
+}
+
 /// Goes on with a run.
 pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
     let name = source.name().to_string();
-    let setup = Setup::new(source.experiment()?, &name)?;
     let checkpoint = directory.checkpoint(args.from)?;
-    let device = args.device.clone().unwrap_or(directory.manifest()?.device_choice);
+    let setup = Setup::new(source.experiment()?, &name, checkpoint.is_none())?;
+    let mut manifest = directory.manifest()?;
+    let device = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = select(device.parse()?, setup.work())?;
+    describe(&mut manifest, &device, &selection);
+    directory.write_manifest(&manifest)?;
     run(&directory, &setup, &selection, checkpoint, args.output.into())
 }
 
@@ -130,12 +142,12 @@ fn summary(
         .map(|record| json!({"on": record.on, "mean": record.evaluation.mean, "worst": record.evaluation.worst, "cvar": record.evaluation.cvar}))
         .collect();
     output.value(&json!({
-        "run": directory.path(),
+        "run": directory.path().display().to_string(),
         "rounds": ending.progress.round,
         "env_steps": ending.progress.totals.env_steps,
         "return_mean": ending.return_mean,
         "evaluation": evaluation,
-        "report": report,
+        "report": report.map(|report| report.display().to_string()),
     }))?;
     Ok(())
 }

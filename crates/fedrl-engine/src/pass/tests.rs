@@ -141,8 +141,16 @@ fn tangents_f64(policy: &Policy, theta: &[f32], v: &[f32], trajectories: &Trajec
     Engine::double().tangents(policy, &Matrix::from_rows([theta]), &Matrix::from_rows([v]), trajectories)
 }
 
-/// A policy of either head with trajectories, weights, parameters and a direction.
-fn cases() -> Vec<(Policy, Trajectories, Vec<f32>, Vec<f32>, Vec<f32>)> {
+/// A policy of either head with trajectories, weights of their steps, parameters and a direction.
+struct Case {
+    policy: Policy,
+    lived: Trajectories,
+    weights: Vec<f32>,
+    theta: Vec<f32>,
+    v: Vec<f32>,
+}
+
+fn cases() -> Vec<Case> {
     let acting = policy_of(&[8, 8], Activation::Tanh, &Space::Discrete { n: 2 });
     let vector = Space::Box { low: vec![-1.0; 3], high: vec![1.0; 3] };
     let kinds = [
@@ -156,14 +164,14 @@ fn cases() -> Vec<(Policy, Trajectories, Vec<f32>, Vec<f32>, Vec<f32>)> {
         let lived = if gaussian { with_vectors(lived, 3) } else { lived };
         let theta = policy.initial(KEY).iter().enumerate().map(|(i, x)| x + 0.05 * (i as f32).sin()).collect();
         let v = (0..policy.parameter_count()).map(|i| (2.1 * i as f32).cos()).collect();
-        (policy, lived, weights, theta, v)
+        Case { policy, lived, weights, theta, v }
     };
     kinds.into_iter().map(case).collect()
 }
 
 #[test]
 fn tangents_are_inner_products_of_gradients_and_linear_in_the_direction() {
-    for (policy, lived, weights, theta, v) in cases() {
+    for Case { policy, lived, weights, theta, v } in cases() {
         let gradient = gradient_f64(&policy, &theta, &lived, &weights);
         let expected: f64 = gradient.iter().zip(&v).map(|(g, &v)| g * f64::from(v)).sum();
         let along = |scale: f32| -> f64 {
@@ -178,7 +186,7 @@ fn tangents_are_inner_products_of_gradients_and_linear_in_the_direction() {
 
 #[test]
 fn hessian_vector_products_equal_central_differences_of_gradients() {
-    for (policy, lived, weights, theta, v) in cases() {
+    for Case { policy, lived, weights, theta, v } in cases() {
         let pass = tangents_f64(&policy, &theta, &v, &lived);
         let product = pass.pull_back(weights.clone()).unwrap().try_into_vec_as::<f64>().unwrap();
         // Exact in f32: steps of 2^-12 along v leave parameters that f32 holds to 2^-24 only, so

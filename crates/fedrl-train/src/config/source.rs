@@ -17,6 +17,9 @@ pub struct Source {
     table: Table,
 }
 
+/// The greatest count accepted: beyond it a typing error is likelier than an intention.
+const MOST: usize = 1_000_000;
+
 const SECTIONS: [&str; 6] = ["environment", "agents", "policy", "algorithm", "training", "evaluation"];
 
 impl Source {
@@ -26,9 +29,8 @@ impl Source {
     /// It cannot be read, or is not TOML; the line is shown.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            ConfigError::at(&name, "", format!("cannot read the experiment: {error}; expected a TOML file"))
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::at(&name, "", format!("cannot read it: {error}; expected a TOML file")))?;
         Self::parse(&name, &text)
     }
 
@@ -55,8 +57,8 @@ impl Source {
             return Err(error("expected key=value, as in training.rounds=20"));
         };
         let value = match format!("value = {value}").parse::<Table>() {
-            Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(value.to_string())),
-            Err(_) => Value::String(value.trim().to_string()),
+            Ok(mut table) if table.len() == 1 => table.remove("value").unwrap_or_else(|| Value::String(value.into())),
+            _ => Value::String(value.trim().to_string()),
         };
         let mut table = &mut self.table;
         for parent in parents {
@@ -156,8 +158,8 @@ impl Source {
             ("evaluation.episodes", experiment.evaluation.episodes),
             ("environment.max_episode_steps", experiment.environment.max_episode_steps.unwrap_or(1)),
         ];
-        if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return fail(key, "is 0, expected a whole number >= 1".into());
+        if let Some((key, count)) = counts.iter().find(|(_, count)| !(1..=MOST).contains(count)) {
+            return fail(key, format!("is {count}, expected a whole number from 1 to {MOST}"));
         }
         let (participation, agents) = (experiment.agents.participation, experiment.agents.count);
         if !(participation > 0.0 && participation <= 1.0) {
@@ -235,7 +237,10 @@ mod tests {
         assert_eq!(experiment.agents.count, 20);
         assert_eq!(experiment.policy.hidden, [4]);
         assert_eq!(experiment.algorithm.batch(), 3);
-        assert_eq!(refused(&["agents.count=0"]), "x.toml: agents.count: is 0, expected a whole number >= 1");
+        assert_eq!(
+            refused(&["agents.count=0"]),
+            "x.toml: agents.count: is 0, expected a whole number from 1 to 1000000"
+        );
         assert!(refused(&["agents.count"]).contains("expected key=value"));
         assert!(refused(&["agents.count.x=1"]).contains("`count` is a value, not a table"));
     }

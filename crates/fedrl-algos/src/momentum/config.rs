@@ -1,8 +1,11 @@
-//! `[algorithm]` for FedSVRPG-M and for plain averaging.
+//! `[algorithm]` for the momentum algorithms and for plain averaging.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Advantage, Estimator, Invalid};
+
+/// The greatest count accepted: beyond it a typing error is likelier than an intention.
+pub(super) const MOST: usize = 1_000_000;
 
 /// How η is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -12,7 +15,8 @@ pub enum Step {
     #[default]
     Constant,
     /// η_k = `local_step_size` / (offset + scale Σ ‖g‖²)^{1/3}, the sum over the round's local
-    /// steps so far: what the authors' program does (STORM's rule).
+    /// steps so far: what the authors' program does (STORM's rule). The server still divides by
+    /// `local_step_size`, so that u_r is shorter than the mean direction by the mean of the factor.
     Adaptive {
         /// w, added to the sum; keeps the first steps finite.
         offset: f64,
@@ -21,10 +25,10 @@ pub enum Step {
     },
 }
 
-/// FedSVRPG-M's numbers. Stabilisers are off unless set.
+/// The numbers of FedSVRPG-M and FedHAPG-M. Stabilisers are off unless set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FedSvrpgMConfig {
+pub struct MomentumConfig {
     /// β in (0, 1]: weight of the fresh gradient; 1 turns momentum off.
     pub beta: f64,
     /// K: local steps of a round.
@@ -95,9 +99,9 @@ fn one() -> usize {
     1
 }
 
-impl From<PavgConfig> for FedSvrpgMConfig {
+impl From<PavgConfig> for MomentumConfig {
     fn from(config: PavgConfig) -> Self {
-        FedSvrpgMConfig {
+        MomentumConfig {
             beta: 1.0,
             local_steps: config.local_steps,
             local_step_size: config.local_step_size,
@@ -115,12 +119,7 @@ impl From<PavgConfig> for FedSvrpgMConfig {
     }
 }
 
-impl FedSvrpgMConfig {
-    /// Whether the term with u_r and the importance weight is there at all.
-    pub(super) fn momentum(&self) -> bool {
-        self.beta < 1.0
-    }
-
+impl MomentumConfig {
     /// Checks every number.
     ///
     /// # Errors
@@ -155,9 +154,14 @@ impl FedSvrpgMConfig {
             ("batch", self.batch),
             ("u0_batch", self.u0_batch.unwrap_or(1)),
         ];
-        match whole.iter().find(|(_, value)| *value == 0) {
-            Some(&(key, value)) => Err(Invalid { key, value: value.to_string(), expected: "a whole number >= 1" }),
-            None => Ok(()),
+        if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
+            return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
         }
+        if self.estimator == Estimator::Reinforce && self.advantage == Advantage::Standardised {
+            // Every step of a trajectory has the same weight, so nothing would be left of it.
+            let expected = "none, since `estimator = \"reinforce\"` weighs all steps of a trajectory alike";
+            return Err(Invalid { key: "advantage", value: "standardised".into(), expected });
+        }
+        Ok(())
     }
 }

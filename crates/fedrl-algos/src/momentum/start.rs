@@ -4,7 +4,7 @@ use fedrl_core::random::Purpose;
 use fedrl_engine::{EngineError, Matrix, Mode, Replica};
 use fedrl_federation::{AgentHalf, Message, vector_bytes};
 
-use super::FedSvrpgMConfig;
+use super::MomentumConfig;
 use super::agent::per_step;
 use crate::vector::norm;
 use crate::{Agent, AgentMetrics, World};
@@ -40,7 +40,7 @@ impl Message for Gradient {
 /// The agent's half: the mean gradient of `batch` trajectories at θ_0.
 pub(super) struct InitialGradient<'a> {
     pub(super) world: &'a World,
-    pub(super) config: &'a FedSvrpgMConfig,
+    pub(super) config: &'a MomentumConfig,
     pub(super) batch: usize,
 }
 
@@ -66,10 +66,12 @@ impl AgentHalf<Agent> for InitialGradient<'_> {
         let theta = Matrix::repeat(&broadcast.theta, block.len());
         let gradients =
             engine.scores(policy, &theta, &trajectories).gradient(&per_step(self.config, &trajectories, |_, _| 1.0))?;
-        let answers = (0..block.len()).map(|index| {
+        let sampled = trajectories.replicas.iter().zip(&trajectories.margins).enumerate();
+        let answers = sampled.map(|(index, (lived, &margin))| {
             let gradient = gradients.row(index).to_vec();
-            let mut metrics = AgentMetrics { local_steps: 1, gradient_norm_sum: norm(&gradient), ..Default::default() };
-            metrics.observe(&trajectories, index);
+            let mut metrics = AgentMetrics::default();
+            metrics.observe(lived, margin);
+            metrics.observe_step(norm(&gradient), None);
             ((), Gradient { gradient }, metrics)
         });
         Ok(answers.collect())

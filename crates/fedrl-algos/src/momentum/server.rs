@@ -4,96 +4,97 @@ use std::collections::BTreeMap;
 
 use fedrl_federation::{Message, ServerHalf, mean, vector_bytes};
 
-use super::FedSvrpgMConfig;
+use super::MomentumConfig;
 use super::agent::Delta;
 use crate::ServerState;
 use crate::vector::add_scaled;
 
 /// What the server remembers between rounds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FedSvrpgMState {
+pub struct MomentumState {
     theta: Vec<f32>,
-    momentum: Option<Momentum>,
+    memory: Option<Memory>,
 }
 
-/// What the momentum term needs; absent at β = 1.
+/// What a momentum term needs; absent where there is none.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Momentum {
+pub(crate) struct Memory {
     /// θ_{r−1}.
-    pub(super) previous: Vec<f32>,
+    pub(crate) previous: Vec<f32>,
     /// u_r.
-    pub(super) direction: Vec<f32>,
+    pub(crate) direction: Vec<f32>,
 }
 
-impl FedSvrpgMState {
-    /// The state before the first round: θ_{-1} = θ_0, and u_0 when there is momentum.
+impl MomentumState {
+    /// The state before the first round: θ_{-1} = θ_0, and u_0 where it is needed.
     pub(super) fn new(theta: Vec<f32>, direction: Option<Vec<f32>>) -> Self {
-        let momentum = direction.map(|direction| Momentum { previous: theta.clone(), direction });
-        FedSvrpgMState { theta, momentum }
+        let memory = direction.map(|direction| Memory { previous: theta.clone(), direction });
+        MomentumState { theta, memory }
     }
 }
 
-impl ServerState for FedSvrpgMState {
+impl ServerState for MomentumState {
     fn theta(&self) -> &[f32] {
         &self.theta
     }
 
     fn vectors(&self) -> BTreeMap<&'static str, &[f32]> {
         let mut vectors = BTreeMap::from([("theta", self.theta.as_slice())]);
-        if let Some(momentum) = &self.momentum {
-            vectors.insert("theta_previous", &momentum.previous);
-            vectors.insert("direction", &momentum.direction);
+        if let Some(memory) = &self.memory {
+            vectors.insert("theta_previous", &memory.previous);
+            vectors.insert("direction", &memory.direction);
         }
         vectors
     }
 
     fn from_vectors(mut vectors: BTreeMap<String, Vec<f32>>) -> Result<Self, &'static str> {
         let theta = vectors.remove("theta").ok_or("theta")?;
-        let momentum = match (vectors.remove("theta_previous"), vectors.remove("direction")) {
+        let memory = match (vectors.remove("theta_previous"), vectors.remove("direction")) {
             (None, None) => None,
-            (Some(previous), Some(direction)) => Some(Momentum { previous, direction }),
+            (Some(previous), Some(direction)) => Some(Memory { previous, direction }),
             (None, _) => return Err("theta_previous"),
             (_, None) => return Err("direction"),
         };
-        Ok(FedSvrpgMState { theta, momentum })
+        Ok(MomentumState { theta, memory })
     }
 }
 
-/// What the server tells the agents: θ_r, and θ_{r−1} and u_r when there is momentum.
+/// What the server tells the agents: θ_r, and θ_{r−1} and u_r where they are needed.
 #[derive(Debug, Clone)]
 pub struct Broadcast {
     pub(super) theta: Vec<f32>,
-    pub(super) momentum: Option<Momentum>,
+    pub(super) memory: Option<Memory>,
 }
 
 impl Message for Broadcast {
     fn bytes(&self) -> u64 {
-        let momentum = self.momentum.as_ref();
-        vector_bytes(&self.theta) + momentum.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
+        let memory = self.memory.as_ref();
+        vector_bytes(&self.theta) + memory.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
     }
 }
 
 pub(super) struct Server<'a> {
-    pub(super) config: &'a FedSvrpgMConfig,
+    pub(super) config: &'a MomentumConfig,
+    pub(super) remembers: bool,
 }
 
 impl ServerHalf for Server<'_> {
-    type State = FedSvrpgMState;
+    type State = MomentumState;
     type Broadcast = Broadcast;
     type Upload = Delta;
 
-    fn broadcast(&self, state: &FedSvrpgMState) -> Broadcast {
-        Broadcast { theta: state.theta.clone(), momentum: state.momentum.clone() }
+    fn broadcast(&self, state: &MomentumState) -> Broadcast {
+        Broadcast { theta: state.theta.clone(), memory: state.memory.clone() }
     }
 
     /// u_{r+1} = (1/(ηNK)) Σ Δ_i and θ_{r+1} = θ_r + λ u_{r+1}, N being those who answered.
-    fn aggregate(&self, state: &FedSvrpgMState, uploads: &[Delta]) -> FedSvrpgMState {
+    fn aggregate(&self, state: &MomentumState, uploads: &[Delta]) -> MomentumState {
         let scale = (1.0 / (self.config.local_step_size * self.config.local_steps as f64)) as f32;
         let mut direction = mean(uploads.iter().map(|upload| upload.delta.as_slice()));
         direction.iter_mut().for_each(|u| *u *= scale);
         let mut theta = state.theta.clone();
         add_scaled(&mut theta, self.config.global_step_size as f32, &direction);
-        let momentum = self.config.momentum().then(|| Momentum { previous: state.theta.clone(), direction });
-        FedSvrpgMState { theta, momentum }
+        let memory = self.remembers.then(|| Memory { previous: state.theta.clone(), direction });
+        MomentumState { theta, memory }
     }
 }

@@ -1,6 +1,6 @@
 //! Small worlds to run the algorithm in.
 
-use fedrl_algos::fedsvrpg_m::{FedSvrpgM, FedSvrpgMConfig, FedSvrpgMState, Step};
+use fedrl_algos::momentum::{MomentumConfig, MomentumState, Step};
 use fedrl_algos::{Advantage, Agent, Algorithm, Divergence, Estimator, Round, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{DeviceChoice, Engine, select};
@@ -27,8 +27,8 @@ pub fn world(lengths: &[f64], hidden: &[usize]) -> World {
     }
 }
 
-pub fn config(beta: f64) -> FedSvrpgMConfig {
-    FedSvrpgMConfig {
+pub fn config(beta: f64) -> MomentumConfig {
+    MomentumConfig {
         beta,
         local_steps: 3,
         local_step_size: 0.003,
@@ -50,8 +50,11 @@ pub fn initial(world: &World) -> Vec<f32> {
 }
 
 /// The rounds of a training, all agents taking part, the start first.
-pub fn train(world: &World, config: FedSvrpgMConfig, rounds: u32) -> Vec<Round<FedSvrpgMState>> {
-    let algorithm = FedSvrpgM::new(config, rounds);
+pub fn train(
+    world: &World,
+    algorithm: &impl Algorithm<State = MomentumState>,
+    rounds: u32,
+) -> Vec<Round<MomentumState>> {
     let everyone: Vec<usize> = (0..world.agents.len()).collect();
     let mut done = vec![algorithm.start(world, initial(world)).unwrap()];
     for round in 0..rounds {

@@ -1,0 +1,73 @@
+//! An oracle in f64: nothing but sampled trajectories, the native log-probability, and central
+//! differences.
+
+use fedrl_algos::World;
+use fedrl_core::random::Key;
+use fedrl_engine::{Mode, Trajectory};
+
+use crate::support::config;
+
+pub fn log_probability(world: &World, theta: &[f64], trajectory: &Trajectory) -> Vec<f64> {
+    let steps = trajectory.observations.chunks_exact(4).zip(&trajectory.actions);
+    steps
+        .map(|(observation, &action)| {
+            let observation: Vec<f64> = observation.iter().map(|&x| f64::from(x)).collect();
+            world.policy.log_probability(theta, &observation, &[f64::from(action)])
+        })
+        .collect()
+}
+
+/// g(τ|θ) = Σ_t (Σ_{h≥t} γ^h R_h) ∇ log π_θ(a_t|s_t), the gradient by central differences.
+pub fn gradient(world: &World, theta: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+    let n = trajectory.len();
+    let psi: Vec<f64> =
+        (0..n).map(|t| (t..n).map(|h| discount.powi(h as i32) * f64::from(trajectory.rewards[h])).sum()).collect();
+    let objective = |theta: &[f64]| -> f64 {
+        log_probability(world, theta, trajectory).iter().zip(&psi).map(|(log, psi)| psi * log).sum()
+    };
+    let shifted = |i: usize, h: f64| {
+        let mut theta = theta.to_vec();
+        theta[i] += h;
+        objective(&theta)
+    };
+    let h = 1e-5;
+    (0..theta.len()).map(|i| (shifted(i, h) - shifted(i, -h)) / (2.0 * h)).collect()
+}
+
+pub fn trajectories(world: &World, theta: &[f64], agent: usize, key: Key, batch: usize) -> Vec<Trajectory> {
+    let theta: Vec<f32> = theta.iter().map(|&x| x as f32).collect();
+    let replica = world.agents[agent].replica(&theta, key);
+    let lived = world.engine.rollout(&world.policy, &[replica], batch, config(1.0).horizon, Mode::Sampled).unwrap();
+    lived.replicas.into_iter().next().unwrap()
+}
+
+pub fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
+    let n = vectors.len() as f64;
+    (0..vectors[0].len()).map(|i| vectors.iter().map(|v| v[i]).sum::<f64>() / n).collect()
+}
+
+/// ∇ ⟨g(τ|θ), v⟩ by central differences of the gradient along v.
+pub fn hessian_vector(world: &World, theta: &[f64], v: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+    let h = 1e-3 / v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let at = |step: f64| {
+        let theta: Vec<f64> = theta.iter().zip(v).map(|(x, v)| x + step * v).collect();
+        gradient(world, &theta, trajectory, discount)
+    };
+    at(h).iter().zip(at(-h)).map(|(ahead, behind)| (ahead - behind) / (2.0 * h)).collect()
+}
+
+/// Σ_t ⟨∇ log π_θ(a_t|s_t), v⟩ by central differences along v.
+pub fn score_along(world: &World, theta: &[f64], v: &[f64], trajectory: &Trajectory) -> f64 {
+    let h = 1e-4 / v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let at = |step: f64| -> f64 {
+        let theta: Vec<f64> = theta.iter().zip(v).map(|(x, v)| x + step * v).collect();
+        log_probability(world, &theta, trajectory).iter().sum()
+    };
+    (at(h) - at(-h)) / (2.0 * h)
+}
+
+/// w(τ|target, behaviour).
+pub fn weight(world: &World, target: &[f64], behaviour: &[f64], trajectory: &Trajectory) -> f64 {
+    let sum = |theta: &[f64]| -> f64 { log_probability(world, theta, trajectory).iter().sum() };
+    (sum(target) - sum(behaviour)).exp()
+}
