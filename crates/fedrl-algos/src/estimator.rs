@@ -1,7 +1,9 @@
 //! Policy-gradient estimators: g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t). They differ in the weights Ψ.
 
-use fedrl_engine::Trajectory;
+use fedrl_engine::{Trajectories, Trajectory};
 use serde::{Deserialize, Serialize};
+
+use crate::Invalid;
 
 /// Which weights Ψ the score of each step gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,6 +55,40 @@ impl Estimator {
             standardise(&mut psi);
         }
         psi.into_iter().map(|weight| weight as f32).collect()
+    }
+}
+
+/// The weights of scores that an algorithm uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Weighing {
+    pub(crate) estimator: Estimator,
+    pub(crate) discount: f64,
+    pub(crate) advantage: Advantage,
+}
+
+impl Weighing {
+    /// Refuses a combination that leaves nothing to learn from.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if self.estimator == Estimator::Reinforce && self.advantage == Advantage::Standardised {
+            // Every step of a trajectory has the same weight, so nothing would be left of it.
+            let expected = "none, since `estimator = \"reinforce\"` weighs all steps of a trajectory alike";
+            return Err(Invalid { key: "advantage", value: "standardised".into(), expected });
+        }
+        Ok(())
+    }
+
+    /// The weight of every step's score, per replica: Ψ_t × `factor(replica, trajectory)` / B.
+    pub(crate) fn per_step(&self, tau: &Trajectories, factor: impl Fn(usize, usize) -> f32) -> Vec<Vec<f32>> {
+        let replica = |(index, lived): (usize, &Vec<Trajectory>)| {
+            let share = 1.0 / lived.len() as f32;
+            let trajectory = |(b, trajectory)| {
+                let scale = share * factor(index, b);
+                let psi = self.estimator.weights(trajectory, self.discount, self.advantage);
+                psi.into_iter().map(move |psi| scale * psi)
+            };
+            lived.iter().enumerate().flat_map(trajectory).collect()
+        };
+        tau.replicas.iter().enumerate().map(replica).collect()
     }
 }
 

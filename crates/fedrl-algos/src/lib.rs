@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod estimator;
+pub mod fast_fedpg;
 pub mod fedhapg_m;
 pub mod fedsvrpg_m;
 mod importance;
@@ -12,8 +13,10 @@ mod metrics;
 pub mod momentum;
 mod registry;
 mod vector;
+mod world;
 
-pub use algorithm::{Agent, Algorithm, AlgorithmError, Divergence, Round, ServerState, World};
+pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
 pub use estimator::{Advantage, Estimator};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};
+pub use world::{Agent, Divergence, Exchange, World};

@@ -123,6 +123,27 @@ pub struct AgentReport {
     pub diverged: bool,
 }
 
+impl AgentReport {
+    /// Adds what the same agent did in a later exchange of the round.
+    pub fn join(&mut self, later: AgentReport) {
+        let (one, two) = (&mut self.metrics, later.metrics);
+        one.margin = one.margin.min(two.margin);
+        one.trajectories += two.trajectories;
+        one.env_steps += two.env_steps;
+        one.return_sum += two.return_sum;
+        one.gradient_norm_sum += two.gradient_norm_sum;
+        one.local_steps += two.local_steps;
+        one.drift = two.drift;
+        one.seconds += two.seconds;
+        if let Some(weights) = two.importance {
+            one.importance.get_or_insert_default().merge(&weights);
+        }
+        self.bytes_up += later.bytes_up;
+        self.bytes_down += later.bytes_down;
+        self.diverged |= later.diverged;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::fast_fedpg::{FastFedPg, FastFedPgConfig};
 use crate::fedhapg_m::FedHapgM;
 use crate::fedsvrpg_m::FedSvrpgM;
 use crate::momentum::{MomentumConfig, PavgConfig};
@@ -18,6 +19,9 @@ pub enum AlgorithmConfig {
     FedHapgM(MomentumConfig),
     /// Plain policy gradient with averaging: FedSVRPG-M at β = 1 (002 §7).
     Pavg(PavgConfig),
+    /// Fast-FedPG (003 Alg. 1).
+    #[serde(rename = "fast-fedpg")]
+    FastFedPg(FastFedPgConfig),
 }
 
 /// A value that is no number for the algorithm.
@@ -39,11 +43,13 @@ pub enum AnyAlgorithm {
     FedSvrpgM(FedSvrpgM),
     /// FedHAPG-M.
     FedHapgM(FedHapgM),
+    /// Fast-FedPG.
+    FastFedPg(FastFedPg),
 }
 
 impl AlgorithmConfig {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 3] = ["fedsvrpg-m", "fedhapg-m", "pavg"];
+    pub const NAMES: [&'static str; 4] = ["fedsvrpg-m", "fedhapg-m", "pavg", "fast-fedpg"];
 
     /// Reads the configuration of the algorithm called `name`; `None` when there is none.
     ///
@@ -54,6 +60,7 @@ impl AlgorithmConfig {
             "fedsvrpg-m" => Some(MomentumConfig::deserialize(keys).map(Self::FedSvrpgM)),
             "fedhapg-m" => Some(MomentumConfig::deserialize(keys).map(Self::FedHapgM)),
             "pavg" => Some(PavgConfig::deserialize(keys).map(Self::Pavg)),
+            "fast-fedpg" => Some(FastFedPgConfig::deserialize(keys).map(Self::FastFedPg)),
             _ => None,
         }
     }
@@ -63,7 +70,11 @@ impl AlgorithmConfig {
     /// # Errors
     /// The first that is outside its range.
     pub fn validate(&self) -> Result<(), Invalid> {
-        self.policy_gradient().validate()
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.validate(),
+            AlgorithmConfig::Pavg(config) => MomentumConfig::from(config.clone()).validate(),
+            AlgorithmConfig::FastFedPg(config) => config.validate(),
+        }
     }
 
     /// The name it is chosen by.
@@ -72,29 +83,26 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(_) => "fedsvrpg-m",
             AlgorithmConfig::FedHapgM(_) => "fedhapg-m",
             AlgorithmConfig::Pavg(_) => "pavg",
+            AlgorithmConfig::FastFedPg(_) => "fast-fedpg",
         }
     }
 
     /// The algorithm itself, for a training of `rounds`.
     pub fn build(&self, rounds: u32) -> AnyAlgorithm {
-        let numbers = self.policy_gradient();
-        match self {
-            AlgorithmConfig::FedSvrpgM(_) | AlgorithmConfig::Pavg(_) => {
-                AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(numbers, rounds))
-            }
-            AlgorithmConfig::FedHapgM(_) => AnyAlgorithm::FedHapgM(FedHapgM::new(numbers, rounds)),
+        match self.clone() {
+            AlgorithmConfig::FedSvrpgM(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config, rounds)),
+            AlgorithmConfig::FedHapgM(config) => AnyAlgorithm::FedHapgM(FedHapgM::new(config, rounds)),
+            AlgorithmConfig::Pavg(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config.into(), rounds)),
+            AlgorithmConfig::FastFedPg(config) => AnyAlgorithm::FastFedPg(FastFedPg::new(config)),
         }
     }
 
     /// Trajectories that an agent samples at once.
     pub fn batch(&self) -> usize {
-        self.policy_gradient().batch
-    }
-
-    fn policy_gradient(&self) -> MomentumConfig {
         match self {
-            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.clone(),
-            AlgorithmConfig::Pavg(config) => config.clone().into(),
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.batch,
+            AlgorithmConfig::Pavg(config) => config.batch,
+            AlgorithmConfig::FastFedPg(config) => config.batch,
         }
     }
 }

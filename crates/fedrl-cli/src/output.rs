@@ -3,8 +3,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use serde::Serialize;
 
 use crate::args::OutputArgs;
@@ -51,10 +50,13 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     writeln!(io::stdout(), "{}", serde_json::to_string(value)?)
 }
 
+/// One line under the header and none elsewhere.
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A table for people; columns from `numeric_from` on are aligned to the right.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>, numeric_from: usize) -> String {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_style(RULED).set_header(header);
     for row in rows {
         table.add_row(row);
     }

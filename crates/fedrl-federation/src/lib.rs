@@ -15,6 +15,35 @@ pub use participation::Participation;
 pub trait Message {
     /// Bytes on the wire.
     fn bytes(&self) -> u64;
+
+    /// Whether every number in it is finite. A server leaves out what is not.
+    fn is_finite(&self) -> bool;
+}
+
+/// A message of one vector.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vector(pub Vec<f32>);
+
+impl Message for Vector {
+    fn bytes(&self) -> u64 {
+        vector_bytes(&self.0)
+    }
+
+    fn is_finite(&self) -> bool {
+        self.0.iter().all(|x| x.is_finite())
+    }
+}
+
+/// An agent's answer: what it remembers, what it says, and what an observer of the simulation
+/// may look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer<State, Upload, Metrics> {
+    /// Stays with the agent.
+    pub state: State,
+    /// Goes to the server.
+    pub upload: Upload,
+    /// Never sent.
+    pub metrics: Metrics,
 }
 
 /// Bytes of one vector of f32 on the wire.
@@ -40,13 +69,16 @@ pub trait AgentHalf<Agent> {
     ///
     /// # Errors
     /// Whatever stops an agent from answering.
-    #[allow(clippy::type_complexity, reason = "one answer per agent, in its three parts")]
     fn answer(
         &self,
         broadcast: &Self::Broadcast,
         block: &[(&Agent, &Self::State)],
-    ) -> Result<Vec<(Self::State, Self::Upload, Self::Metrics)>, Self::Error>;
+    ) -> Result<Answers<Self, Agent>, Self::Error>;
 }
+
+/// The answers of a block of agents.
+pub type Answers<H, Agent> =
+    Vec<Answer<<H as AgentHalf<Agent>>::State, <H as AgentHalf<Agent>>::Upload, <H as AgentHalf<Agent>>::Metrics>>;
 
 /// The server's half: `(State, Uploads) → State`, and what it says of a state.
 pub trait ServerHalf {

@@ -110,6 +110,7 @@ impl<'a> Trainer<'a> {
         match config.algorithm.build(config.training.rounds) {
             AnyAlgorithm::FedSvrpgM(algorithm) => self.fold(&algorithm, from, observer, stop),
             AnyAlgorithm::FedHapgM(algorithm) => self.fold(&algorithm, from, observer, stop),
+            AnyAlgorithm::FastFedPg(algorithm) => self.fold(&algorithm, from, observer, stop),
         }
     }
 

@@ -14,7 +14,7 @@ use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{EngineError, Matrix};
 
 use crate::World;
-use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Memory, Momentum, MomentumConfig, per_step};
+use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Memory, Momentum, MomentumConfig};
 use crate::vector::difference;
 
 /// The algorithm.
@@ -39,6 +39,7 @@ impl LocalDirection for HessianAided {
 
     fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, EngineError> {
         let World { engine, policy, .. } = step.world;
+        let weighing = step.config.weighing();
         let Some(Memory { previous, direction: momentum }) = step.memory else { return Ok(Vec::new()) };
         let between = between(step, previous);
         let v = Matrix::from_rows((0..step.theta.rows()).map(|index| difference(step.theta.row(index), previous)));
@@ -47,15 +48,15 @@ impl LocalDirection for HessianAided {
         // Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩, both at θ(α).
         let tangents = engine.tangents(policy, &between, &v, &tau);
         let along = trajectory_sums(&tangents.values()?, &tau);
-        let hessian = tangents.gradient(&per_step(step.config, &tau, |_, _| 1.0))?;
+        let hessian = tangents.gradient(&weighing.per_step(&tau, |_, _| 1.0))?;
         let scores = engine.scores(policy, &between, &tau);
         let log_behaviour = scores.values()?;
-        let outer = scores.gradient(&per_step(step.config, &tau, |i, b| along[i][b]))?;
+        let outer = scores.gradient(&weighing.per_step(&tau, |i, b| along[i][b]))?;
 
         // w(τ|θ, θ(α)) g(τ|θ)
         let current = engine.scores(policy, step.theta, &tau);
         let (weights, seen) = step.weights(&current.values()?, &log_behaviour, &tau);
-        let weighted = current.gradient(&per_step(step.config, &tau, |i, b| weights[i][b]))?;
+        let weighted = current.gradient(&weighing.per_step(&tau, |i, b| weights[i][b]))?;
 
         let beta = step.config.beta as f32;
         let updates = tau.replicas.iter().zip(&tau.margins).zip(seen).enumerate();

@@ -10,7 +10,7 @@
 use fedrl_engine::{EngineError, Matrix};
 
 use crate::World;
-use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Momentum, MomentumConfig, per_step};
+use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Momentum, MomentumConfig};
 
 /// The algorithm.
 pub type FedSvrpgM = Momentum<VarianceReduced>;
@@ -33,6 +33,7 @@ impl LocalDirection for VarianceReduced {
 
     fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, EngineError> {
         let World { engine, policy, .. } = step.world;
+        let weighing = step.config.weighing();
         let tau = step.sample(step.theta)?;
         let scores = engine.scores(policy, step.theta, &tau);
 
@@ -44,12 +45,12 @@ impl LocalDirection for VarianceReduced {
             let previous = Matrix::repeat(&memory.previous, step.theta.rows());
             let previous = engine.scores(policy, &previous, &tau);
             let (weights, seen) = step.weights(&previous.values()?, &log_behaviour, &tau);
-            let weighted = previous.gradient(&per_step(step.config, &tau, |i, b| weights[i][b]))?;
+            let weighted = previous.gradient(&weighing.per_step(&tau, |i, b| weights[i][b]))?;
             corrections = Some((&memory.direction, weighted));
             importance = Some(seen);
         }
         // g(τ|θ)
-        let gradients = scores.gradient(&per_step(step.config, &tau, |_, _| 1.0))?;
+        let gradients = scores.gradient(&weighing.per_step(&tau, |_, _| 1.0))?;
 
         let beta = step.config.beta as f32;
         let direction = |index: usize| -> Vec<f32> {

@@ -2,31 +2,13 @@
 
 use fedrl_core::random::Purpose;
 use fedrl_engine::{EngineError, Matrix, Mode, Replica, Trajectories, Trajectory};
-use fedrl_federation::{AgentHalf, Message, vector_bytes};
+use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::server::{Broadcast, Memory};
 use super::{LocalDirection, MomentumConfig, Step};
 use crate::importance::importance_weights;
 use crate::vector::{add_scaled, difference, norm};
 use crate::{Agent, AgentMetrics, ImportanceMetrics, World};
-
-/// What an agent answers: Δ_i = θ_{r,K} − θ_r.
-#[derive(Debug, Clone)]
-pub struct Delta {
-    pub(super) delta: Vec<f32>,
-}
-
-impl Delta {
-    pub(super) fn is_finite(&self) -> bool {
-        self.delta.iter().all(|x| x.is_finite())
-    }
-}
-
-impl Message for Delta {
-    fn bytes(&self) -> u64 {
-        vector_bytes(&self.delta)
-    }
-}
 
 /// The agents' half of one round.
 pub(super) struct LocalSteps<'a, D> {
@@ -39,15 +21,12 @@ pub(super) struct LocalSteps<'a, D> {
 impl<D: LocalDirection> AgentHalf<Agent> for LocalSteps<'_, D> {
     type Broadcast = Broadcast;
     type State = ();
-    type Upload = Delta;
+    /// Δ_i = θ_{r,K} − θ_r.
+    type Upload = Vector;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
-    fn answer(
-        &self,
-        broadcast: &Broadcast,
-        block: &[(&Agent, &())],
-    ) -> Result<Vec<((), Delta, AgentMetrics)>, EngineError> {
+    fn answer(&self, broadcast: &Broadcast, block: &[(&Agent, &())]) -> Result<Answers<Self, Agent>, EngineError> {
         let agents: Vec<&Agent> = block.iter().map(|&(agent, ())| agent).collect();
         let mut theta = Matrix::repeat(&broadcast.theta, agents.len());
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
@@ -73,7 +52,7 @@ impl<D: LocalDirection> AgentHalf<Agent> for LocalSteps<'_, D> {
         let answers = metrics.into_iter().enumerate().map(|(index, mut metrics)| {
             let delta = difference(theta.row(index), &broadcast.theta);
             metrics.drift = norm(&delta);
-            ((), Delta { delta }, metrics)
+            Answer { state: (), upload: Vector(delta), metrics }
         });
         Ok(answers.collect())
     }
@@ -131,24 +110,6 @@ impl LocalStep<'_> {
             .map(|((target, behaviour), lived)| importance_weights(target, behaviour, lived, self.config.is_clip))
             .unzip()
     }
-}
-
-/// Weights of every step's score: Ψ_t × `factor(agent, trajectory)` / B.
-pub(crate) fn per_step(
-    config: &MomentumConfig,
-    trajectories: &Trajectories,
-    factor: impl Fn(usize, usize) -> f32,
-) -> Vec<Vec<f32>> {
-    let replica = |(index, lived): (usize, &Vec<Trajectory>)| {
-        let share = 1.0 / lived.len() as f32;
-        let trajectory = |(b, trajectory)| {
-            let scale = share * factor(index, b);
-            let psi = config.estimator.weights(trajectory, config.discount, config.advantage);
-            psi.into_iter().map(move |psi| scale * psi)
-        };
-        lived.iter().enumerate().flat_map(trajectory).collect()
-    };
-    trajectories.replicas.iter().enumerate().map(replica).collect()
 }
 
 /// η of each local step.

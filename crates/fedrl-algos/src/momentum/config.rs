@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimator::Weighing;
 use crate::{Advantage, Estimator, Invalid};
 
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
-pub(super) const MOST: usize = 1_000_000;
+pub(crate) const MOST: usize = 1_000_000;
 
 /// How η is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -120,6 +121,11 @@ impl From<PavgConfig> for MomentumConfig {
 }
 
 impl MomentumConfig {
+    /// The weights of scores.
+    pub(crate) fn weighing(&self) -> Weighing {
+        Weighing { estimator: self.estimator, discount: self.discount, advantage: self.advantage }
+    }
+
     /// Checks every number.
     ///
     /// # Errors
@@ -157,11 +163,6 @@ impl MomentumConfig {
         if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
             return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
         }
-        if self.estimator == Estimator::Reinforce && self.advantage == Advantage::Standardised {
-            // Every step of a trajectory has the same weight, so nothing would be left of it.
-            let expected = "none, since `estimator = \"reinforce\"` weighs all steps of a trajectory alike";
-            return Err(Invalid { key: "advantage", value: "standardised".into(), expected });
-        }
-        Ok(())
+        self.weighing().validate()
     }
 }

@@ -15,12 +15,12 @@ pub use agent::{LocalStep, LocalUpdate};
 pub use config::{MomentumConfig, PavgConfig, Step};
 pub use server::MomentumState;
 
-pub(crate) use agent::per_step;
+pub(crate) use config::MOST;
 pub(crate) use server::Memory;
 
-use fedrl_federation::ServerHalf;
+use fedrl_federation::{ServerHalf, Vector, mean};
 
-use crate::{Algorithm, AlgorithmError, Round, World};
+use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
 
 /// A momentum algorithm with its numbers set; `D` says what a local direction is.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl<D: LocalDirection> Momentum<D> {
     /// max(1, ⌈K/(Rβ²)⌉) (002 Theorem 6.4) unless `u0_batch` says otherwise.
     pub fn with_direction(config: MomentumConfig, rounds: u32, direction: D) -> Self {
         let theorem = (config.local_steps as f64 / (f64::from(rounds) * config.beta.powi(2))).ceil().max(1.0);
-        let start_batch = config.u0_batch.unwrap_or((theorem as usize).min(config::MOST));
+        let start_batch = config.u0_batch.unwrap_or((theorem as usize).min(MOST));
         Momentum { config, direction, start_batch }
     }
 
@@ -66,11 +66,11 @@ impl<D: LocalDirection> Algorithm for Momentum<D> {
         }
         let half = start::InitialGradient { world, config: &self.config, batch: self.start_batch };
         let everyone: Vec<usize> = (0..world.agents.len()).collect();
-        let broadcast = start::Initial { theta };
-        let (uploads, reports) = world.exchange(&half, &broadcast, &everyone, start::Gradient::is_finite)?;
-        let mut direction = fedrl_federation::mean(uploads.iter().map(|upload| upload.gradient.as_slice()));
-        direction.resize(broadcast.theta.len(), 0.0);
-        Ok(Round { state: MomentumState::new(broadcast.theta, Some(direction)), reports })
+        let broadcast = Vector(theta);
+        let exchange = world.exchange(&half, &broadcast, &everyone, &vec![(); everyone.len()])?;
+        let mut direction = mean(exchange.uploads.iter().map(|Vector(gradient)| gradient.as_slice()));
+        direction.resize(broadcast.0.len(), 0.0);
+        Ok(Round { state: MomentumState::new(broadcast.0, Some(direction)), reports: exchange.reports })
     }
 
     fn round(
@@ -83,7 +83,8 @@ impl<D: LocalDirection> Algorithm for Momentum<D> {
         let server = self.server();
         let half = agent::LocalSteps { world, config: &self.config, direction: &self.direction, round };
         let broadcast = server.broadcast(state);
-        let (uploads, reports) = world.exchange(&half, &broadcast, participants, agent::Delta::is_finite)?;
+        let Exchange { uploads, reports, .. } =
+            world.exchange(&half, &broadcast, participants, &vec![(); participants.len()])?;
         let state = if uploads.is_empty() { state.clone() } else { server.aggregate(state, &uploads) };
         Ok(Round { state, reports })
     }

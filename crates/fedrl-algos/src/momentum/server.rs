@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fedrl_federation::{Message, ServerHalf, mean, vector_bytes};
+use fedrl_federation::{Message, ServerHalf, Vector, mean, vector_bytes};
 
 use super::MomentumConfig;
-use super::agent::Delta;
 use crate::ServerState;
 use crate::vector::add_scaled;
 
@@ -71,6 +70,11 @@ impl Message for Broadcast {
         let memory = self.memory.as_ref();
         vector_bytes(&self.theta) + memory.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
     }
+
+    fn is_finite(&self) -> bool {
+        let memory = self.memory.iter().flat_map(|m| m.previous.iter().chain(&m.direction));
+        self.theta.iter().chain(memory).all(|x| x.is_finite())
+    }
 }
 
 pub(super) struct Server<'a> {
@@ -81,16 +85,17 @@ pub(super) struct Server<'a> {
 impl ServerHalf for Server<'_> {
     type State = MomentumState;
     type Broadcast = Broadcast;
-    type Upload = Delta;
+    /// Δ_i.
+    type Upload = Vector;
 
     fn broadcast(&self, state: &MomentumState) -> Broadcast {
         Broadcast { theta: state.theta.clone(), memory: state.memory.clone() }
     }
 
     /// u_{r+1} = (1/(ηNK)) Σ Δ_i and θ_{r+1} = θ_r + λ u_{r+1}, N being those who answered.
-    fn aggregate(&self, state: &MomentumState, uploads: &[Delta]) -> MomentumState {
+    fn aggregate(&self, state: &MomentumState, uploads: &[Vector]) -> MomentumState {
         let scale = (1.0 / (self.config.local_step_size * self.config.local_steps as f64)) as f32;
-        let mut direction = mean(uploads.iter().map(|upload| upload.delta.as_slice()));
+        let mut direction = mean(uploads.iter().map(|Vector(delta)| delta.as_slice()));
         direction.iter_mut().for_each(|u| *u *= scale);
         let mut theta = state.theta.clone();
         add_scaled(&mut theta, self.config.global_step_size as f32, &direction);

@@ -17,13 +17,26 @@ pub fn log_probability(world: &World, theta: &[f64], trajectory: &Trajectory) ->
         .collect()
 }
 
-/// g(τ|θ) = Σ_t (Σ_{h≥t} γ^h R_h) ∇ log π_θ(a_t|s_t), the gradient by central differences.
-pub fn gradient(world: &World, theta: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+/// Ψ_t = Σ_{h≥t} γ^h R_h.
+pub fn to_go(trajectory: &Trajectory, discount: f64) -> Vec<f64> {
     let n = trajectory.len();
-    let psi: Vec<f64> =
-        (0..n).map(|t| (t..n).map(|h| discount.powi(h as i32) * f64::from(trajectory.rewards[h])).sum()).collect();
+    (0..n).map(|t| (t..n).map(|h| discount.powi(h as i32) * f64::from(trajectory.rewards[h])).sum()).collect()
+}
+
+/// Ψ_t = Σ_h γ^h R_h for every t.
+pub fn whole(trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+    vec![to_go(trajectory, discount)[0]; trajectory.len()]
+}
+
+/// g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t) with the weights of GPOMDP, by central differences.
+pub fn gradient(world: &World, theta: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+    weighted(world, theta, trajectory, &to_go(trajectory, discount))
+}
+
+/// Σ_t Ψ_t ∇ log π_θ(a_t|s_t) by central differences.
+pub fn weighted(world: &World, theta: &[f64], trajectory: &Trajectory, psi: &[f64]) -> Vec<f64> {
     let objective = |theta: &[f64]| -> f64 {
-        log_probability(world, theta, trajectory).iter().zip(&psi).map(|(log, psi)| psi * log).sum()
+        log_probability(world, theta, trajectory).iter().zip(psi).map(|(log, psi)| psi * log).sum()
     };
     let shifted = |i: usize, h: f64| {
         let mut theta = theta.to_vec();

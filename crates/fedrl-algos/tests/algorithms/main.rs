@@ -1,7 +1,8 @@
-//! The momentum algorithms are what their paper says: every number of a round recomputed from the
+//! The algorithms are what their papers say: every number of a round recomputed from the
 //! printed lines, the identities that must hold, and that they learn.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod fast_fedpg;
 mod fedhapg_m;
 mod fedsvrpg_m;
 mod identities;

@@ -1,6 +1,6 @@
 //! Small worlds to run the algorithm in.
 
-use fedrl_algos::momentum::{MomentumConfig, MomentumState, Step};
+use fedrl_algos::momentum::{MomentumConfig, Step};
 use fedrl_algos::{Advantage, Agent, Algorithm, Divergence, Estimator, Round, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{DeviceChoice, Engine, select};
@@ -50,11 +50,7 @@ pub fn initial(world: &World) -> Vec<f32> {
 }
 
 /// The rounds of a training, all agents taking part, the start first.
-pub fn train(
-    world: &World,
-    algorithm: &impl Algorithm<State = MomentumState>,
-    rounds: u32,
-) -> Vec<Round<MomentumState>> {
+pub fn train<A: Algorithm>(world: &World, algorithm: &A, rounds: u32) -> Vec<Round<A::State>> {
     let everyone: Vec<usize> = (0..world.agents.len()).collect();
     let mut done = vec![algorithm.start(world, initial(world)).unwrap()];
     for round in 0..rounds {

@@ -2,7 +2,7 @@
 
 use fedrl_algos::fedhapg_m::FedHapgM;
 use fedrl_algos::fedsvrpg_m::FedSvrpgM;
-use fedrl_algos::momentum::{MomentumConfig, MomentumState};
+use fedrl_algos::momentum::MomentumConfig;
 use fedrl_algos::{Advantage, Algorithm};
 
 use crate::support::{config, train, world};
@@ -23,7 +23,7 @@ fn stable(beta: f64) -> MomentumConfig {
 }
 
 /// Mean training return of the last ten of `rounds`.
-fn learned(algorithm: &impl Algorithm<State = MomentumState>, rounds: u32) -> f64 {
+fn learned(algorithm: &impl Algorithm, rounds: u32) -> f64 {
     let world = world(&[0.3, 0.5, 0.7], &[8, 8]);
     let done = train(&world, algorithm, rounds);
     let last: Vec<f64> = done[done.len() - 10..]
