@@ -18,10 +18,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// ```
 pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     let suggestion = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? "),
+        Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),
     };
-    format!("unknown {what} `{name}`; {suggestion}(known: {})", known.join(", "))
+    format!("unknown {what} `{name}`{suggestion} (known: {})", known.join(", "))
 }
 
 #[cfg(test)]

@@ -32,8 +32,9 @@ struct Summary {
 struct Scalar {
     #[prost(string, tag = "1")]
     tag: String,
-    #[prost(float, tag = "2")]
-    simple_value: f32,
+    // Explicitly present: readers skip a value that is left out, as 0 otherwise is.
+    #[prost(float, optional, tag = "2")]
+    simple_value: Option<f32>,
 }
 
 /// An event file being written.
@@ -46,8 +47,7 @@ impl EventFile {
     /// A new file with the events of `metrics`, in place of any that was there.
     pub(crate) fn create(path: &Path, metrics: &[RoundMetrics]) -> io::Result<Self> {
         let mut events = EventFile { file: File::create(path)? };
-        let wall_time = metrics.first().and_then(|round| round.number("time/unix_seconds")).unwrap_or(0.0);
-        events.write(&Event { wall_time, file_version: Some("brain.Event:2".into()), ..Event::default() })?;
+        events.write(&Event { file_version: Some("brain.Event:2".into()), ..Event::default() })?;
         metrics.iter().try_for_each(|round| events.append(round))?;
         Ok(events)
     }
@@ -55,7 +55,8 @@ impl EventFile {
     /// Adds one round.
     pub(crate) fn append(&mut self, metrics: &RoundMetrics) -> io::Result<()> {
         let scalars = metrics.scalars().filter(|(key, _)| *key != "round" && *key != "time/unix_seconds");
-        let value = scalars.map(|(key, value)| Scalar { tag: key.to_string(), simple_value: value as f32 }).collect();
+        let value =
+            scalars.map(|(key, value)| Scalar { tag: key.to_string(), simple_value: Some(value as f32) }).collect();
         let wall_time = metrics.number("time/unix_seconds").unwrap_or(0.0);
         let step = i64::from(metrics.round());
         self.write(&Event { wall_time, step, summary: Some(Summary { value }), ..Event::default() })

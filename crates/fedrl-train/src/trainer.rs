@@ -10,7 +10,7 @@ use fs_err as fs;
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::journal::{Journal, Verified};
 use crate::metrics::RoundMetrics;
-use crate::run_directory::{RunDirectory, RunError};
+use crate::run_directory::{Manifest, RunDirectory, RunError};
 use crate::setup::Setup;
 use crate::state::{Best, Progress, TrainState};
 
@@ -87,12 +87,14 @@ pub struct Trainer<'a> {
     setup: &'a Setup,
     world: &'a World,
     directory: &'a RunDirectory,
+    manifest: &'a Manifest,
 }
 
 impl<'a> Trainer<'a> {
-    /// A trainer of what `setup` says, in `world`.
-    pub fn new(setup: &'a Setup, world: &'a World, directory: &'a RunDirectory) -> Self {
-        Trainer { setup, world, directory }
+    /// A trainer of what `setup` says, in `world`. `manifest` replaces the run's once nothing can
+    /// be refused any more.
+    pub fn new(setup: &'a Setup, world: &'a World, directory: &'a RunDirectory, manifest: &'a Manifest) -> Self {
+        Trainer { setup, world, directory, manifest }
     }
 
     /// Trains until the last round, or until `stop` is set and the round under way is done, going
@@ -126,6 +128,7 @@ impl<'a> Trainer<'a> {
         let round = from.as_ref().map(|checkpoint| checkpoint.header.progress.round);
         let journal = Verified::read(self.directory, round.unwrap_or(0))?;
         let resumed = from.map(|checkpoint| checkpoint.state(&self.directory.checkpoints())).transpose()?;
+        self.directory.write_manifest(self.manifest)?;
         self.directory.tidy(round)?;
         let mut journal = journal.open(self.directory, self.world.agents.len())?;
         let mut state = match resumed {

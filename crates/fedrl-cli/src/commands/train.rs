@@ -39,7 +39,7 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
         &setup.experiment.to_toml().context("writing the resolved experiment")?,
         &manifest,
     )?;
-    run(&directory, &setup, &selection, None, args.output.into())
+    run(&directory, &setup, &selection, manifest, None, args.output.into())
 }
 
 /// By what and on what a run is being made now.
@@ -63,14 +63,14 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let device = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = select(device.parse()?, setup.work())?;
     describe(&mut manifest, &device, &selection);
-    directory.write_manifest(&manifest)?;
-    run(&directory, &setup, &selection, checkpoint, args.output.into())
+    run(&directory, &setup, &selection, manifest, checkpoint, args.output.into())
 }
 
 fn run(
     directory: &RunDirectory,
     setup: &Setup,
     selection: &Selection,
+    mut manifest: Manifest,
     from: Option<Checkpoint>,
     output: Output,
 ) -> Result<Done> {
@@ -94,7 +94,7 @@ fn run(
     let world = setup.world(selection);
     let stop = stop_on_interrupt(output)?;
     let mut progress = Progress::new(output, round, env_steps, config.training.rounds);
-    let result = Trainer::new(setup, &world, directory).run(from, &mut progress, &stop);
+    let result = Trainer::new(setup, &world, directory, &manifest).run(from, &mut progress, &stop);
     progress.finish();
     let ending = result.with_context(|| format!("training in {}", directory.path().display()))?;
     if ending.interrupted {
@@ -115,7 +115,6 @@ fn run(
         output.text(record.table())?;
         records.push(record);
     }
-    let mut manifest = directory.manifest()?;
     manifest.finished = Some(now());
     directory.write_manifest(&manifest)?;
     let report = fedrl_report::write(directory.path())?;

@@ -41,7 +41,7 @@ pub fn copy(from: &Path, to: &Path) {
 
 /// Asserts that two runs of one experiment are the same but for the clock: checkpoints, what
 /// `latest` and `best` say, metrics, evaluations, the resolved experiment. Panics with the first
-/// file, and key within it, that differs.
+/// file that differs, where in it, and the names of the others.
 #[track_caller]
 pub fn assert_same_run(one: &Path, other: &Path) {
     if let Some(difference) = difference(one, other) {
@@ -57,16 +57,21 @@ fn difference(one: &Path, other: &Path) -> Option<String> {
     if let Some(more) = theirs.keys().find(|name| !ours.contains_key(*name)) {
         return Some(format!("only the second has {more}"));
     }
-    let (name, a) = ours.iter().find(|(name, a)| theirs[*name] != **a)?;
-    let b = &theirs[name];
-    Some(match (a, b) {
-        (Content::Json(a), Content::Json(b)) => format!("{name}, {}", first_key(a, b)),
-        (Content::Bytes(a), Content::Bytes(b)) => {
-            let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
-            format!("{name} at byte {at} of {} and {}", a.len(), b.len())
-        }
-        _ => name.clone(),
-    })
+    let different: Vec<&String> = ours.keys().filter(|name| ours[*name] != theirs[*name]).collect();
+    let (first, others) = different.split_first()?;
+    let where_in_it = match (&ours[*first], &theirs[*first]) {
+        (Content::Json(a), Content::Json(b)) => first_key(a, b),
+        (Content::Bytes(a), Content::Bytes(b)) => first_byte(a, b),
+        _ => String::new(),
+    };
+    Some(format!("{first}: {where_in_it}; also: {others:?}"))
+}
+
+fn first_byte(a: &[u8], b: &[u8]) -> String {
+    let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+    // What a pointer to a checkpoint says is short enough to be shown.
+    let text = |bytes: &[u8]| String::from_utf8(bytes.iter().copied().take(40).collect()).unwrap_or_default();
+    format!("byte {at} of {} and {}: {:?} and {:?}", a.len(), b.len(), text(a), text(b))
 }
 
 #[derive(PartialEq)]
@@ -78,20 +83,18 @@ enum Content {
 /// The files of a run that do not depend on the clock or on where the run lies.
 fn comparable(run: &Path) -> BTreeMap<String, Content> {
     let stays = |name: &str| {
-        name == "config.toml" || name == "metrics.jsonl" || name.starts_with("checkpoints/") || name.starts_with("eval/")
+        name == "config.toml"
+            || name == "metrics.jsonl"
+            || name.starts_with("checkpoints/")
+            || name.starts_with("eval/")
     };
     let files = listing(run).into_iter().filter(|(name, _)| stays(name));
     files
         .map(|(name, bytes)| {
             let content = if name == "metrics.jsonl" {
-                Content::Json(json_lines(&bytes, |key| key.starts_with("time/")))
+                Content::Json(rounds(&bytes))
             } else if name.starts_with("eval/") && name.ends_with(".json") {
-                Content::Json(vec![without(parse(&name, &bytes), |key| key == "run")])
-            } else if name.ends_with("/header.json") {
-                // How long metrics.jsonl was depends on how many digits its seconds have.
-                Content::Json(vec![without(parse(&name, &bytes), |key| key == "metrics_bytes")])
-            } else if name.ends_with("/SHA256SUMS") {
-                Content::Bytes(without_line_of("header.json", &bytes))
+                Content::Json(vec![parse(&name, &bytes)])
             } else {
                 Content::Bytes(bytes)
             };
@@ -104,19 +107,15 @@ fn parse(name: &str, bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn json_lines(bytes: &[u8], drop: fn(&str) -> bool) -> Vec<Value> {
+/// The rounds without what the clock says of them.
+fn rounds(bytes: &[u8]) -> Vec<Value> {
     let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
-    text.lines().map(|line| without(parse("metrics.jsonl", line.as_bytes()), drop)).collect()
-}
-
-fn without(mut value: Value, drop: fn(&str) -> bool) -> Value {
-    value.as_object_mut().expect("an object").retain(|key, _| !drop(key));
-    value
-}
-
-fn without_line_of(file: &str, sums: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8(sums.to_vec()).expect("UTF-8");
-    text.lines().filter(|line| !line.ends_with(file)).fold(String::new(), |all, line| all + line + "\n").into_bytes()
+    let timeless = |line: &str| {
+        let mut round = parse("metrics.jsonl", line.as_bytes());
+        round.as_object_mut().expect("an object").retain(|key, _| !key.starts_with("time/"));
+        round
+    };
+    text.lines().map(timeless).collect()
 }
 
 /// Where two lists of objects differ first.

@@ -4,6 +4,7 @@ mod compare;
 mod damage;
 #[cfg(feature = "wgpu")]
 mod devices;
+mod divergence;
 mod env;
 mod errors;
 mod eval;

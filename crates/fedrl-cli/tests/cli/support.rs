@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Three agents whose poles differ in length; 30 parameters, six rounds, well under a second.
 const TINY: &str = r#"[environment]
 id = "CartPole-v1"
-max_episode_steps = 30
+max_episode_steps = 100
 agents = { length = { values = [0.3, 0.5, 0.7] } }
 interpolation = { length = { values = [0.4, 0.6] } }
 extrapolation = { length = { values = [0.2, 0.9] } }
@@ -26,8 +26,8 @@ hidden = [4]
 name = "fedsvrpg-m"
 beta = 0.5
 local_steps = 2
-local_step_size = 0.01
-global_step_size = 0.02
+local_step_size = 0.002
+global_step_size = 0.004
 discount = 0.99
 horizon = 30
 batch = 2

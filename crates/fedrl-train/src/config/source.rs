@@ -98,7 +98,7 @@ impl Source {
         match self.table.remove(name) {
             Some(Value::Table(table)) => Ok(table),
             Some(other) => {
-                let problem = format!("is a {}, expected a section [{name}]", other.type_str());
+                let problem = format!("is of type {}, expected a section [{name}]", other.type_str());
                 Err(ConfigError::at(&self.name, name, problem))
             }
             None => Err(ConfigError::at(&self.name, "", format!("the section [{name}] is missing"))),
