@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the cube macro expands to items without documentation")]
 
 use cubecl::prelude::*;
-use fedrl_core::{Real, Space};
+use fedrl_core::{Real, Scalar, Space};
 
 use crate::{Parameter, ParameterError, Parameters};
 
@@ -52,7 +52,7 @@ pub trait Dynamics: Send + Sync + 'static {
 }
 
 /// [`Dynamics`] at one precision, as an object.
-pub trait Simulate<F> {
+pub trait Simulate<F>: Send + Sync {
     /// See [`Dynamics::reset`].
     fn reset(&self, coefficients: &[F], draws: &[F], state: &mut [F]);
     /// See [`Dynamics::observe`].
@@ -79,7 +79,7 @@ impl<D: Dynamics, F: Real> Simulate<F> for D {
 }
 
 /// An environment: its description, and what its parameters amount to.
-pub trait Environment: Simulate<f32> + Simulate<f64> + Send + Sync {
+pub trait Environment: Simulate<f32> + Simulate<f64> {
     /// The description.
     fn spec(&self) -> &'static Spec;
 
@@ -89,4 +89,22 @@ pub trait Environment: Simulate<f32> + Simulate<f64> + Send + Sync {
     /// # Errors
     /// Values that contradict each other.
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError>;
+}
+
+/// A scalar at which environments can be simulated.
+pub trait Precision: Scalar {
+    /// The dynamics of an environment at this precision.
+    fn dynamics(environment: &'static dyn Environment) -> &'static dyn Simulate<Self>;
+}
+
+impl Precision for f32 {
+    fn dynamics(environment: &'static dyn Environment) -> &'static dyn Simulate<f32> {
+        environment
+    }
+}
+
+impl Precision for f64 {
+    fn dynamics(environment: &'static dyn Environment) -> &'static dyn Simulate<f64> {
+        environment
+    }
 }

@@ -1,8 +1,6 @@
 //! One environment with its parameters set.
 
-use fedrl_core::Real;
-
-use crate::{Environment, Parameter, ParameterError, Parameters, Range, Simulate, Spec};
+use crate::{Environment, Parameter, ParameterError, Parameters, Precision, Range, Spec};
 
 /// Parameters that every environment has: reward heterogeneity.
 const COMMON: [Parameter; 2] = [
@@ -77,10 +75,7 @@ impl Instance {
     }
 
     /// The environment at the precision `F`, ready to run.
-    pub fn simulator<F: Real + num::FromF64>(&self) -> Simulator<F>
-    where
-        dyn Environment: Simulate<F>,
-    {
+    pub fn simulator<F: Precision>(&self) -> Simulator<F> {
         Simulator {
             environment: self.environment,
             coefficients: self.coefficients.iter().map(|&x| F::from_f64(x)).collect(),
@@ -93,23 +88,6 @@ impl Instance {
 impl std::fmt::Debug for Instance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Instance").field("id", &self.spec().id).field("given", &self.given).finish()
-    }
-}
-
-/// Rounding of host-side tables to the precision a simulation runs at.
-mod num {
-    pub trait FromF64 {
-        fn from_f64(x: f64) -> Self;
-    }
-    impl FromF64 for f32 {
-        fn from_f64(x: f64) -> f32 {
-            x as f32
-        }
-    }
-    impl FromF64 for f64 {
-        fn from_f64(x: f64) -> f64 {
-            x
-        }
     }
 }
 
@@ -132,26 +110,23 @@ pub struct Simulator<F> {
     reward_shift: F,
 }
 
-impl<F: Real> Simulator<F>
-where
-    dyn Environment: Simulate<F>,
-{
+impl<F: Precision> Simulator<F> {
     /// Writes an initial state made of uniform `draws`.
     pub fn reset(&self, draws: &[F], state: &mut [F]) {
-        self.environment.reset(&self.coefficients, draws, state);
+        F::dynamics(self.environment).reset(&self.coefficients, draws, state);
     }
 
     /// Writes what the agent sees.
     pub fn observe(&self, state: &[F], observation: &mut [F]) {
-        self.environment.observe(&self.coefficients, state, observation);
+        F::dynamics(self.environment).observe(&self.coefficients, state, observation);
     }
 
     /// Moves `state` one step on.
     pub fn step(&self, state: &mut [F], action: &[F]) -> Transition<F> {
-        let reward = self.environment.step(&self.coefficients, state, action);
+        let reward = F::dynamics(self.environment).step(&self.coefficients, state, action);
         Transition {
             reward: reward * self.reward_scale + self.reward_shift,
-            terminated: self.environment.terminated(&self.coefficients, state),
+            terminated: F::dynamics(self.environment).terminated(&self.coefficients, state),
         }
     }
 }

@@ -12,7 +12,7 @@ mod parameter;
 mod variant;
 
 pub use cartpole::CartPole;
-pub use environment::{Dynamics, Environment, Simulate, Spec};
+pub use environment::{Dynamics, Environment, Precision, Simulate, Spec};
 pub use instance::{Instance, Simulator, Transition};
 pub use parameter::{Parameter, ParameterError, Parameters, Range};
 pub use variant::{Family, VariantError, VariantSet};

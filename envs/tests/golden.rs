@@ -1,8 +1,7 @@
 //! One step of every environment against the real one: transitions recorded from Gymnasium 1.4.
 //! A line is `state | action | next state | observation | reward terminated`.
 
-use fedrl_core::Real;
-use fedrl_envs::{Instance, Simulator, find};
+use fedrl_envs::{Instance, Precision, Simulator, find};
 
 struct Recorded {
     state: Vec<f64>,
@@ -24,25 +23,22 @@ fn recorded(text: &str) -> Vec<Recorded> {
 }
 
 /// The greatest error of next states, relative to their size where it exceeds 1.
-fn worst<F: Real>(simulator: &Simulator<F>, recorded: &[Recorded], to: fn(f64) -> F, from: fn(F) -> f64) -> f64
-where
-    dyn fedrl_envs::Environment: fedrl_envs::Simulate<F>,
-{
+fn worst<F: Precision>(simulator: &Simulator<F>, recorded: &[Recorded]) -> f64 {
     let mut worst: f64 = 0.0;
     for transition in recorded {
-        let mut state: Vec<F> = transition.state.iter().map(|&x| to(x)).collect();
-        let action: Vec<F> = transition.action.iter().map(|&x| to(x)).collect();
-        let mut observation = vec![to(0.0); transition.observation.len()];
+        let mut state: Vec<F> = transition.state.iter().map(|&x| F::from_f64(x)).collect();
+        let action: Vec<F> = transition.action.iter().map(|&x| F::from_f64(x)).collect();
+        let mut observation = vec![F::from_f64(0.0); transition.observation.len()];
         let step = simulator.step(&mut state, &action);
         simulator.observe(&state, &mut observation);
-        assert_eq!(from(step.reward), transition.reward);
+        assert_eq!(step.reward.as_double(), transition.reward);
         assert_eq!(step.terminated, transition.terminated, "{:?}", transition.state);
         for (&ours, &theirs) in state.iter().zip(&transition.next) {
-            worst = worst.max((from(ours) - theirs).abs() / theirs.abs().max(1.0));
+            worst = worst.max((ours.as_double() - theirs).abs() / theirs.abs().max(1.0));
         }
         for (&ours, &theirs) in observation.iter().zip(&transition.observation) {
             // Gymnasium's observations are f32.
-            assert!((from(ours) - theirs).abs() <= 2e-7 * theirs.abs().max(1.0) + worst);
+            assert!((ours.as_double() - theirs).abs() <= 2e-7 * theirs.abs().max(1.0) + worst);
         }
     }
     worst
@@ -53,8 +49,8 @@ fn cartpole_steps_as_gymnasium_does() {
     let recorded = recorded(include_str!("golden/CartPole-v1.txt"));
     assert!(recorded.len() >= 100);
     let instance = Instance::new(find("CartPole-v1").expect("an environment"), Default::default()).expect("defaults");
-    let double = worst(&instance.simulator::<f64>(), &recorded, |x| x, |x| x);
+    let double = worst(&instance.simulator::<f64>(), &recorded);
     assert!(double < 1e-12, "f64: {double}");
-    let single = worst(&instance.simulator::<f32>(), &recorded, |x| x as f32, f64::from);
+    let single = worst(&instance.simulator::<f32>(), &recorded);
     assert!(single < 1e-5, "f32: {single}");
 }

@@ -15,16 +15,16 @@ pub struct Round<S> {
     pub reports: Vec<AgentReport>,
 }
 
-/// A federated algorithm.
-pub trait Algorithm {
+/// A federated algorithm in the scalar `F`: f32 for training, f64 for what has to be exact.
+pub trait Algorithm<F> {
     /// All that changes from round to round.
-    type State: ServerState;
+    type State: ServerState<F> + Clone;
 
     /// The state before the first round, from initial parameters `theta`.
     ///
     /// # Errors
     /// See [`AlgorithmError`].
-    fn start(&self, world: &World, theta: Vec<f32>) -> Result<Round<Self::State>, AlgorithmError>;
+    fn start(&self, world: &World<F>, theta: Vec<F>) -> Result<Round<Self::State>, AlgorithmError>;
 
     /// One round among `participants`.
     ///
@@ -32,7 +32,7 @@ pub trait Algorithm {
     /// See [`AlgorithmError`].
     fn round(
         &self,
-        world: &World,
+        world: &World<F>,
         state: &Self::State,
         round: u32,
         participants: &[usize],
@@ -40,18 +40,18 @@ pub trait Algorithm {
 }
 
 /// A server's state, as vectors by name: what a checkpoint holds.
-pub trait ServerState: Sized {
+pub trait ServerState<F>: Sized {
     /// Parameters θ of the policy that the state stands for.
-    fn theta(&self) -> &[f32];
+    fn theta(&self) -> &[F];
 
     /// Every vector.
-    fn vectors(&self) -> BTreeMap<&'static str, &[f32]>;
+    fn vectors(&self) -> BTreeMap<&'static str, &[F]>;
 
     /// The state made of these vectors.
     ///
     /// # Errors
     /// The name of the vector that is missing.
-    fn from_vectors(vectors: BTreeMap<String, Vec<f32>>) -> Result<Self, &'static str>;
+    fn from_vectors(vectors: BTreeMap<String, Vec<F>>) -> Result<Self, &'static str>;
 }
 
 /// Why an algorithm could not go on.

@@ -1,5 +1,6 @@
 //! Policy-gradient estimators: g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t). They differ in the weights Ψ.
 
+use fedrl_core::Scalar;
 use fedrl_engine::{Trajectories, Trajectory};
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +32,11 @@ pub enum Advantage {
 
 impl Estimator {
     /// Ψ_t of every step of a trajectory.
-    pub fn weights(self, trajectory: &Trajectory, discount: f64, advantage: Advantage) -> Vec<f32> {
+    pub fn weights<F: Scalar>(self, trajectory: &Trajectory<F>, discount: f64, advantage: Advantage) -> Vec<F> {
         let mut factor = 1.0;
         let mut psi: Vec<f64> = Vec::with_capacity(trajectory.len());
-        for &reward in &trajectory.rewards {
-            psi.push(factor * f64::from(reward));
+        for reward in &trajectory.rewards {
+            psi.push(factor * reward.as_double());
             factor *= discount;
         }
         match self {
@@ -54,7 +55,7 @@ impl Estimator {
         if advantage == Advantage::Standardised {
             standardise(&mut psi);
         }
-        psi.into_iter().map(|weight| weight as f32).collect()
+        psi.into_iter().map(F::from_f64).collect()
     }
 }
 
@@ -78,9 +79,9 @@ impl Weighing {
     }
 
     /// The weight of every step's score, per replica: Ψ_t × `factor(replica, trajectory)` / B.
-    pub(crate) fn per_step(&self, tau: &Trajectories, factor: impl Fn(usize, usize) -> f32) -> Vec<Vec<f32>> {
-        let replica = |(index, lived): (usize, &Vec<Trajectory>)| {
-            let share = 1.0 / lived.len() as f32;
+    pub(crate) fn per_step<F: Scalar>(&self, tau: &Trajectories<F>, factor: impl Fn(usize, usize) -> F) -> Vec<Vec<F>> {
+        let replica = |(index, lived): (usize, &Vec<Trajectory<F>>)| {
+            let share = F::from_f64(1.0 / lived.len() as f64);
             let trajectory = |(b, trajectory)| {
                 let scale = share * factor(index, b);
                 let psi = self.estimator.weights(trajectory, self.discount, self.advantage);
@@ -104,7 +105,7 @@ fn standardise(psi: &mut [f64]) {
 mod tests {
     use super::*;
 
-    fn rewards(rewards: &[f32]) -> Trajectory {
+    fn rewards(rewards: &[f32]) -> Trajectory<f32> {
         Trajectory { rewards: rewards.to_vec(), ..Trajectory::default() }
     }
 

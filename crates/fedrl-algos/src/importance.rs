@@ -1,5 +1,6 @@
 //! Importance weights of whole trajectories.
 
+use fedrl_core::Scalar;
 use fedrl_engine::Trajectory;
 
 use crate::ImportanceMetrics;
@@ -7,12 +8,12 @@ use crate::ImportanceMetrics;
 /// w(τ|θ′, θ) = exp Σ_h [log π_θ′(a_h|s_h) − log π_θ(a_h|s_h)] of each trajectory (002 §3). The
 /// log-probabilities run over the steps of the trajectories one after the other. Weights above
 /// `clip` become `clip`.
-pub(crate) fn importance_weights(
-    log_target: &[f32],
-    log_behaviour: &[f32],
-    trajectories: &[Trajectory],
+pub(crate) fn importance_weights<F: Scalar>(
+    log_target: &[F],
+    log_behaviour: &[F],
+    trajectories: &[Trajectory<F>],
     clip: Option<f64>,
-) -> (Vec<f32>, ImportanceMetrics) {
+) -> (Vec<F>, ImportanceMetrics) {
     let mut metrics = ImportanceMetrics::default();
     let mut start = 0;
     let weights = trajectories
@@ -21,15 +22,15 @@ pub(crate) fn importance_weights(
             let steps = start..start + trajectory.len();
             start = steps.end;
             let pairs = log_target[steps.clone()].iter().zip(&log_behaviour[steps]);
-            let log_weight: f64 = pairs.map(|(&target, &behaviour)| f64::from(target) - f64::from(behaviour)).sum();
-            let weight = log_weight.exp() as f32;
+            let log_weight: f64 = pairs.map(|(target, behaviour)| target.as_double() - behaviour.as_double()).sum();
+            let weight = F::from_f64(log_weight.exp()).as_double();
             let clipped = match clip {
                 // Not `min`, which would turn NaN into the clip.
-                Some(clip) if weight > clip as f32 => clip as f32,
+                Some(clip) if weight > clip => clip,
                 _ => weight,
             };
             metrics.observe(weight, clipped);
-            clipped
+            F::from_f64(clipped)
         })
         .collect();
     (weights, metrics)
@@ -39,7 +40,7 @@ pub(crate) fn importance_weights(
 mod tests {
     use super::*;
 
-    fn of_length(len: usize) -> Trajectory {
+    fn of_length(len: usize) -> Trajectory<f32> {
         Trajectory { rewards: vec![0.0; len], ..Trajectory::default() }
     }
 

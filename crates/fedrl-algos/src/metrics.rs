@@ -1,5 +1,6 @@
 //! What an observer of the simulation sees of the agents. None of it is ever sent.
 
+use fedrl_core::Scalar;
 use fedrl_engine::Trajectory;
 
 /// Sums over an agent's local steps of one round.
@@ -18,7 +19,7 @@ pub struct AgentMetrics {
     /// ‖θ_i − θ_r‖ after the last local step.
     pub drift: f64,
     /// Closest that any draw came to choosing another action.
-    pub margin: f32,
+    pub margin: f64,
     /// Importance weights, where the algorithm uses them.
     pub importance: Option<ImportanceMetrics>,
     /// Wall-clock seconds.
@@ -27,7 +28,8 @@ pub struct AgentMetrics {
 
 impl AgentMetrics {
     /// Counts trajectories and how close their draws came to other actions.
-    pub fn observe(&mut self, lived: &[Trajectory], margin: f32) {
+    pub fn observe<F: Scalar>(&mut self, lived: &[Trajectory<F>], margin: F) {
+        let margin = margin.as_double();
         self.margin = if self.trajectories == 0 { margin } else { self.margin.min(margin) };
         self.trajectories += lived.len();
         self.env_steps += lived.iter().map(|trajectory| trajectory.len() as u64).sum::<u64>();
@@ -76,14 +78,14 @@ pub struct ImportanceMetrics {
 
 impl ImportanceMetrics {
     /// Counts a weight and what clipping left of it.
-    pub fn observe(&mut self, weight: f32, clipped: f32) {
+    pub fn observe(&mut self, weight: f64, clipped: f64) {
         self.count += 1;
         self.non_finite += usize::from(!weight.is_finite());
         self.clipped += usize::from(clipped != weight && !weight.is_nan());
         if clipped.is_finite() {
             self.finite += 1;
-            self.sum += f64::from(clipped);
-            self.squares += f64::from(clipped).powi(2);
+            self.sum += clipped;
+            self.squares += clipped.powi(2);
         }
     }
 

@@ -1,16 +1,18 @@
 //! Vector arithmetic on rows of θ, so that updates read like the papers'.
 
+use fedrl_core::Scalar;
+
 /// `y ← y + a x`.
-pub(crate) fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
+pub(crate) fn add_scaled<F: Scalar>(y: &mut [F], a: F, x: &[F]) {
     y.iter_mut().zip(x).for_each(|(y, &x)| *y += a * x);
 }
 
 /// `x − y`.
-pub(crate) fn difference(x: &[f32], y: &[f32]) -> Vec<f32> {
+pub(crate) fn difference<F: Scalar>(x: &[F], y: &[F]) -> Vec<F> {
     x.iter().zip(y).map(|(&x, &y)| x - y).collect()
 }
 
 /// Euclidean norm, in f64.
-pub(crate) fn norm(x: &[f32]) -> f64 {
-    x.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
+pub(crate) fn norm<F: Scalar>(x: &[F]) -> f64 {
+    x.iter().map(|x| x.as_double().powi(2)).sum::<f64>().sqrt()
 }

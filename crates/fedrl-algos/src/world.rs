@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Replica};
+use fedrl_engine::{Engine, EngineError, Number, Replica};
 use fedrl_envs::{Simulator, Spec};
 use fedrl_federation::{AgentHalf, Answer, Message};
 use fedrl_models::Policy;
@@ -12,11 +12,11 @@ use crate::{AgentMetrics, AgentReport, AlgorithmError};
 
 /// One agent: its number and its environment.
 #[derive(Clone)]
-pub struct Agent {
+pub struct Agent<F> {
     /// Its number, from 0.
     pub id: usize,
     /// Its environment.
-    pub simulator: Simulator<f32>,
+    pub simulator: Simulator<F>,
     /// What the environment looks like.
     pub spec: &'static Spec,
 }
@@ -33,13 +33,13 @@ pub enum Divergence {
 }
 
 /// Everything that stays the same during a training.
-pub struct World {
+pub struct World<F> {
     /// What runs policies in environments.
-    pub engine: Engine,
+    pub engine: Engine<F>,
     /// The policy all agents share.
     pub policy: Policy,
     /// The agents.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<Agent<F>>,
     /// Seed of every draw.
     pub seed: u64,
     /// Steps after which an episode is truncated.
@@ -48,7 +48,7 @@ pub struct World {
     pub on_divergence: Divergence,
 }
 
-impl World {
+impl<F: Number> World<F> {
     /// The key of an agent's draws for `purpose` in a round.
     pub fn key(&self, purpose: Purpose, agent: usize, round: u32) -> Key {
         Key::new(self.seed, purpose).child([agent as u32, round, 0, 0])
@@ -68,12 +68,12 @@ impl World {
         states: &[H::State],
     ) -> Result<Exchange<H::State, H::Upload>, AlgorithmError>
     where
-        H: AgentHalf<Agent, Metrics = AgentMetrics, Error = EngineError> + Sync,
+        H: AgentHalf<Agent<F>, Metrics = AgentMetrics, Error = EngineError> + Sync,
         H::Broadcast: Sync,
         H::State: Send + Sync,
         H::Upload: Send,
     {
-        let agents: Vec<(&Agent, &H::State)> = participants.iter().map(|&id| &self.agents[id]).zip(states).collect();
+        let agents: Vec<(&Agent<F>, &H::State)> = participants.iter().map(|&id| &self.agents[id]).zip(states).collect();
         let answers = self.engine.for_blocks(&agents, |block| {
             let started = Instant::now();
             let mut answers = half.answer(broadcast, block)?;
@@ -114,9 +114,9 @@ pub struct Exchange<S, U> {
     pub reports: Vec<AgentReport>,
 }
 
-impl Agent {
+impl<F: Number> Agent<F> {
     /// The replica that acts with `theta` under draws from `key`.
-    pub fn replica<'a>(&'a self, theta: &'a [f32], key: Key) -> Replica<'a> {
+    pub fn replica<'a>(&'a self, theta: &'a [F], key: Key) -> Replica<'a, F> {
         Replica { theta, simulator: &self.simulator, spec: self.spec, key }
     }
 }

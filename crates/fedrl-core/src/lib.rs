@@ -8,5 +8,5 @@ mod real;
 mod space;
 
 pub use name::{nearest, unknown_name};
-pub use real::Real;
+pub use real::{Real, Scalar};
 pub use space::Space;

@@ -85,3 +85,29 @@ impl Real for f64 {
         (bits >> 8u32) as f64 * 5.960_464_477_539_063e-8f64
     }
 }
+
+/// A [`Real`] on the host: f32 for training, f64 for what has to be exact.
+pub trait Scalar: Real + Default {
+    /// The nearest number to `x`.
+    fn from_f64(x: f64) -> Self;
+    /// The number, exactly.
+    fn as_double(self) -> f64;
+}
+
+impl Scalar for f32 {
+    fn from_f64(x: f64) -> f32 {
+        x as f32
+    }
+    fn as_double(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Scalar for f64 {
+    fn from_f64(x: f64) -> f64 {
+        x
+    }
+    fn as_double(self) -> f64 {
+        self
+    }
+}

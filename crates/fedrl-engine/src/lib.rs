@@ -15,7 +15,10 @@ mod pass;
 mod rollout;
 mod trajectory;
 
-use burn::tensor::{DType, Device};
+use std::marker::PhantomData;
+
+use burn::tensor::{Device, Element};
+use fedrl_envs::Precision;
 use fedrl_models::Policy;
 use rayon::prelude::*;
 
@@ -25,25 +28,33 @@ pub use pass::Pass;
 pub use rollout::{Mode, Replica};
 pub use trajectory::{Trajectories, Trajectory};
 
+/// A scalar that the engine computes with: f32 on any device, f64 on the CPU.
+pub trait Number: Precision + Element {}
+
+impl<F: Precision + Element> Number for F {}
+
 /// Runs blocks of replicas on one device.
 #[derive(Debug, Clone)]
-pub struct Engine {
-    device: Device,
-    dtype: DType,
+pub struct Engine<F> {
+    placement: Placement<F>,
     parallel: bool,
 }
 
-impl Engine {
-    /// The engine on a selected device, in f32.
+impl Engine<f32> {
+    /// The engine on a selected device.
     pub fn new(selection: &Selection) -> Self {
-        Engine { device: selection.device.clone(), dtype: DType::F32, parallel: !selection.is_gpu() }
+        Engine { placement: Placement::new(selection.device.clone()), parallel: !selection.is_gpu() }
     }
+}
 
-    /// The engine on the CPU with tensors in f64: the oracle of exactness tests.
+impl Engine<f64> {
+    /// The engine on the CPU in f64, for what has to be exact.
     pub fn double() -> Self {
-        Engine { device: Device::flex(), dtype: DType::F64, parallel: true }
+        Engine { placement: Placement::new(Device::flex()), parallel: true }
     }
+}
 
+impl<F: Number> Engine<F> {
     /// Applies `f` to blocks of `items` and joins the results in order. On a CPU a block is one
     /// item and blocks run in parallel; on a GPU it is all of them. A replica's numbers do not
     /// depend on its block.
@@ -69,41 +80,50 @@ impl Engine {
     pub fn rollout(
         &self,
         policy: &Policy,
-        replicas: &[Replica],
+        replicas: &[Replica<F>],
         batch: usize,
         horizon: usize,
         mode: Mode,
-    ) -> Result<Trajectories, EngineError> {
-        rollout::rollout(&self.plain(), policy, replicas, batch, horizon, mode)
+    ) -> Result<Trajectories<F>, EngineError> {
+        rollout::rollout(&self.placement, policy, replicas, batch, horizon, mode)
     }
 
     /// log π_θ(a_t|s_t) of every step of `trajectories`, differentiable; `theta` has a row per
     /// replica.
-    pub fn scores(&self, policy: &Policy, theta: &Matrix, trajectories: &Trajectories) -> Pass {
+    pub fn scores(&self, policy: &Policy, theta: &Matrix<F>, trajectories: &Trajectories<F>) -> Pass<F> {
         Pass::scores(&self.tracked(), policy, theta, trajectories)
     }
 
     /// ⟨∇ log π_θ(a_t|s_t), v⟩ of every step of `trajectories`, differentiable: its gradient with
     /// weights Ψ is the Hessian of Σ_t Ψ_t log π_θ(a_t|s_t) times v. `along` is v, `theta` and it
     /// have a row per replica.
-    pub fn tangents(&self, policy: &Policy, theta: &Matrix, along: &Matrix, trajectories: &Trajectories) -> Pass {
+    pub fn tangents(
+        &self,
+        policy: &Policy,
+        theta: &Matrix<F>,
+        along: &Matrix<F>,
+        trajectories: &Trajectories<F>,
+    ) -> Pass<F> {
         Pass::tangents(&self.tracked(), policy, theta, along, trajectories)
     }
 
-    fn plain(&self) -> Placement {
-        Placement { device: self.device.clone(), dtype: self.dtype }
-    }
-
-    fn tracked(&self) -> Placement {
-        Placement { device: self.device.clone().autodiff(), dtype: self.dtype }
+    /// The same place with automatic differentiation.
+    fn tracked(&self) -> Placement<F> {
+        Placement::new(self.placement.device.clone().autodiff())
     }
 }
 
-/// Where tensors live and in which precision.
+/// Where tensors live, and in which precision.
 #[derive(Debug, Clone)]
-struct Placement {
+struct Placement<F> {
     device: Device,
-    dtype: DType,
+    precision: PhantomData<F>,
+}
+
+impl<F> Placement<F> {
+    fn new(device: Device) -> Self {
+        Placement { device, precision: PhantomData }
+    }
 }
 
 /// Why the engine could not go on.

@@ -2,14 +2,14 @@
 
 /// A row-major matrix: a row per replica, a column per parameter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Matrix {
+pub struct Matrix<F> {
     columns: usize,
-    data: Vec<f32>,
+    data: Vec<F>,
 }
 
-impl Matrix {
+impl<F: Copy> Matrix<F> {
     /// The matrix made of these rows, which are equally long.
-    pub fn from_rows<R: AsRef<[f32]>>(rows: impl IntoIterator<Item = R>) -> Self {
+    pub fn from_rows<R: AsRef<[F]>>(rows: impl IntoIterator<Item = R>) -> Self {
         let mut data = Vec::new();
         let mut columns = 0;
         for row in rows {
@@ -21,7 +21,7 @@ impl Matrix {
     }
 
     /// `rows` copies of one row.
-    pub fn repeat(row: &[f32], rows: usize) -> Self {
+    pub fn repeat(row: &[F], rows: usize) -> Self {
         Matrix { columns: row.len(), data: row.repeat(rows) }
     }
 
@@ -36,17 +36,17 @@ impl Matrix {
     }
 
     /// Row `index`.
-    pub fn row(&self, index: usize) -> &[f32] {
+    pub fn row(&self, index: usize) -> &[F] {
         &self.data[index * self.columns..][..self.columns]
     }
 
     /// Row `index`, to be changed.
-    pub fn row_mut(&mut self, index: usize) -> &mut [f32] {
+    pub fn row_mut(&mut self, index: usize) -> &mut [F] {
         &mut self.data[index * self.columns..][..self.columns]
     }
 
     /// All numbers, row after row.
-    pub fn as_slice(&self) -> &[f32] {
+    pub fn as_slice(&self) -> &[F] {
         &self.data
     }
 }

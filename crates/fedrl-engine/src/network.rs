@@ -3,7 +3,7 @@
 use burn::tensor::{Tensor, TensorData, activation};
 use fedrl_models::{Activation, Head, Policy};
 
-use crate::{Matrix, Placement};
+use crate::{Matrix, Number, Placement};
 
 /// The policies of a block of replicas, sliced out of θ: `[replicas, P]`.
 pub(crate) struct Network {
@@ -115,14 +115,14 @@ impl Network {
     }
 }
 
-impl Placement {
+impl<F: Number> Placement<F> {
     /// A matrix as a tensor.
-    pub(crate) fn matrix(&self, matrix: &Matrix) -> Tensor<2> {
+    pub(crate) fn matrix(&self, matrix: &Matrix<F>) -> Tensor<2> {
         self.tensor(matrix.as_slice().to_vec(), [matrix.rows(), matrix.columns()])
     }
 
     /// A tensor of these numbers and this shape.
-    pub(crate) fn tensor<const D: usize>(&self, data: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
-        Tensor::from_data(TensorData::new(data, shape), (&self.device, self.dtype))
+    pub(crate) fn tensor<const D: usize>(&self, data: Vec<F>, shape: [usize; D]) -> Tensor<D> {
+        Tensor::from_data(TensorData::new(data, shape), (&self.device, F::dtype()))
     }
 }

@@ -5,21 +5,26 @@ use fedrl_models::{Head, Policy};
 
 use crate::network::Network;
 use crate::rollout::read;
-use crate::{EngineError, Matrix, Placement, Trajectories};
+use crate::{EngineError, Matrix, Number, Placement, Trajectories};
 
 /// One pass of trajectories through policies: a number for every step — log π_θ(a_t|s_t), or its
 /// derivative along a direction — and the graph that its gradient with respect to θ needs.
-pub struct Pass {
-    placement: Placement,
+pub struct Pass<F> {
+    placement: Placement<F>,
     theta: Tensor<2>,
     /// `[replicas, longest]`, meaningless after each replica's own steps.
     values: Tensor<2>,
     steps: Vec<usize>,
 }
 
-impl Pass {
+impl<F: Number> Pass<F> {
     /// log π_θ(a_t|s_t).
-    pub(crate) fn scores(placement: &Placement, policy: &Policy, theta: &Matrix, lived: &Trajectories) -> Self {
+    pub(crate) fn scores(
+        placement: &Placement<F>,
+        policy: &Policy,
+        theta: &Matrix<F>,
+        lived: &Trajectories<F>,
+    ) -> Self {
         Self::new(placement, policy, theta, lived, |network, observations, actions| {
             network.log_probability(observations, actions)
         })
@@ -27,11 +32,11 @@ impl Pass {
 
     /// ⟨∇ log π_θ(a_t|s_t), v⟩, v a row per replica like θ.
     pub(crate) fn tangents(
-        placement: &Placement,
+        placement: &Placement<F>,
         policy: &Policy,
-        theta: &Matrix,
-        along: &Matrix,
-        lived: &Trajectories,
+        theta: &Matrix<F>,
+        along: &Matrix<F>,
+        lived: &Trajectories<F>,
     ) -> Self {
         let along = Network::new(policy, placement.matrix(along));
         Self::new(placement, policy, theta, lived, |network, observations, actions| {
@@ -40,10 +45,10 @@ impl Pass {
     }
 
     fn new(
-        placement: &Placement,
+        placement: &Placement<F>,
         policy: &Policy,
-        theta: &Matrix,
-        lived: &Trajectories,
+        theta: &Matrix<F>,
+        lived: &Trajectories<F>,
         value: impl Fn(&Network, Tensor<3>, Tensor<3>) -> Tensor<2>,
     ) -> Self {
         let (replicas, longest) = (lived.replicas.len(), lived.longest());
@@ -66,9 +71,9 @@ impl Pass {
     ///
     /// # Errors
     /// The device failed.
-    pub fn values(&self) -> Result<Vec<Vec<f32>>, EngineError> {
+    pub fn values(&self) -> Result<Vec<Vec<F>>, EngineError> {
         let longest = self.values.dims()[1];
-        let padded = read(self.values.clone())?;
+        let padded: Vec<F> = read(self.values.clone())?;
         Ok(self.steps.iter().enumerate().map(|(i, &steps)| padded[i * longest..][..steps].to_vec()).collect())
     }
 
@@ -77,20 +82,20 @@ impl Pass {
     ///
     /// # Errors
     /// The device failed.
-    pub fn gradient(self, weights: &[Vec<f32>]) -> Result<Matrix, EngineError> {
+    pub fn gradient(self, weights: &[Vec<F>]) -> Result<Matrix<F>, EngineError> {
         let [replicas, longest] = self.values.dims();
         let mut padded = Vec::with_capacity(replicas * longest);
         for (index, row) in weights.iter().enumerate() {
             padded.extend_from_slice(row);
-            padded.resize((index + 1) * longest, 0.0);
+            padded.resize((index + 1) * longest, F::default());
         }
         let columns = self.theta.dims()[1];
-        let rows = read(self.pull_back(padded)?)?;
+        let rows: Vec<F> = read(self.pull_back(padded)?)?;
         Ok(Matrix::from_rows(rows.chunks_exact(columns)))
     }
 
     /// The weighted gradient as a tensor, from weights padded to `[replicas, longest]`.
-    fn pull_back(self, weights: Vec<f32>) -> Result<Tensor<2>, EngineError> {
+    fn pull_back(self, weights: Vec<F>) -> Result<Tensor<2>, EngineError> {
         let weights = self.placement.tensor(weights, self.values.dims());
         let mut gradients = (self.values * weights).sum().backward();
         let reached = self.theta.grad_remove(&mut gradients);
@@ -99,10 +104,10 @@ impl Pass {
 }
 
 /// Choices as rows of zeros with a one.
-fn one_hot(choices: &[f32], actions: usize) -> Vec<f32> {
-    let mut rows = vec![0.0; choices.len() * actions];
+fn one_hot<F: Number>(choices: &[F], actions: usize) -> Vec<F> {
+    let mut rows = vec![F::default(); choices.len() * actions];
     for (row, &choice) in rows.chunks_exact_mut(actions).zip(choices) {
-        row[choice as usize] = 1.0;
+        row[choice.as_double() as usize] = F::from_f64(1.0);
     }
     rows
 }

@@ -1,21 +1,20 @@
 //! Letting policies act.
 
 use burn::tensor::Tensor;
-use fedrl_core::Real;
 use fedrl_core::random::{Block, Key};
-use fedrl_envs::{Simulator, Spec};
+use fedrl_envs::{Precision, Simulator, Spec};
 use fedrl_models::Policy;
 
 use crate::network::Network;
-use crate::{EngineError, Matrix, Placement, Trajectories, Trajectory};
+use crate::{EngineError, Matrix, Number, Placement, Trajectories, Trajectory};
 
 /// One replica: a policy's parameters, an environment, and the key of its draws.
 #[derive(Clone)]
-pub struct Replica<'a> {
+pub struct Replica<'a, F> {
     /// Parameters θ of the policy.
-    pub theta: &'a [f32],
+    pub theta: &'a [F],
     /// The environment.
-    pub simulator: &'a Simulator<f32>,
+    pub simulator: &'a Simulator<F>,
     /// What the environment looks like.
     pub spec: &'static Spec,
     /// Key of every draw of this rollout.
@@ -40,36 +39,36 @@ const RESET: u32 = 0;
 const ACTION: u32 = 1;
 
 /// One environment of the batch: its state and what it has lived through.
-struct Lane {
-    state: Vec<f32>,
-    observation: Vec<f32>,
-    lived: Trajectory,
+struct Lane<F> {
+    state: Vec<F>,
+    observation: Vec<F>,
+    lived: Trajectory<F>,
     done: bool,
 }
 
-impl Lane {
-    fn new(replica: &Replica, trajectory: usize, observations: usize) -> Self {
-        let draws: Vec<f32> = (0..replica.spec.reset_draws)
+impl<F: Precision> Lane<F> {
+    fn new(replica: &Replica<F>, trajectory: usize, observations: usize) -> Self {
+        let draws: Vec<F> = (0..replica.spec.reset_draws)
             .map(|i| {
                 let block = draw(replica.key, trajectory, 0, i / 4, RESET);
-                f32::unit([block.a, block.b, block.c, block.d][i % 4])
+                F::unit([block.a, block.b, block.c, block.d][i % 4])
             })
             .collect();
-        let mut state = vec![0.0; replica.spec.state_width];
+        let mut state = vec![F::default(); replica.spec.state_width];
         replica.simulator.reset(&draws, &mut state);
-        Lane { state, observation: vec![0.0; observations], lived: Trajectory::default(), done: false }
+        Lane { state, observation: vec![F::default(); observations], lived: Trajectory::default(), done: false }
     }
 
     /// Acts on the network's `outputs`, moves on, and returns the draw's margin.
-    fn advance(&mut self, replica: &Replica, policy: &Policy, mode: Mode, outputs: &[f32], at: (usize, usize)) -> f32 {
+    fn advance(&mut self, replica: &Replica<F>, policy: &Policy, mode: Mode, outputs: &[F], at: (usize, usize)) -> F {
         let head = policy.head;
         let start = self.lived.actions.len();
-        self.lived.actions.resize(start + head.action_width(), 0.0);
+        self.lived.actions.resize(start + head.action_width(), F::default());
         let action = &mut self.lived.actions[start..];
         let margin = match mode {
             Mode::Greedy => {
                 head.mode(outputs, action);
-                f32::INFINITY
+                F::INFINITY
             }
             Mode::Sampled => {
                 let random: Vec<Block> = (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
@@ -85,24 +84,24 @@ impl Lane {
     }
 }
 
-pub(crate) fn rollout(
-    placement: &Placement,
+pub(crate) fn rollout<F: Number>(
+    placement: &Placement<F>,
     policy: &Policy,
-    replicas: &[Replica],
+    replicas: &[Replica<F>],
     batch: usize,
     horizon: usize,
     mode: Mode,
-) -> Result<Trajectories, EngineError> {
+) -> Result<Trajectories<F>, EngineError> {
     let (inputs, outputs) = (policy.inputs(), policy.head.outputs());
     let theta = Matrix::from_rows(replicas.iter().map(|replica| replica.theta));
     let network = Network::new(policy, placement.matrix(&theta));
 
-    let mut lanes: Vec<Lane> = replicas
+    let mut lanes: Vec<Lane<F>> = replicas
         .iter()
         .flat_map(|replica| (0..batch).map(move |trajectory| Lane::new(replica, trajectory, inputs)))
         .collect();
-    let mut margins = vec![f32::INFINITY; replicas.len()];
-    let mut seen = vec![0.0; lanes.len() * inputs];
+    let mut margins = vec![F::INFINITY; replicas.len()];
+    let mut seen = vec![F::default(); lanes.len() * inputs];
     for time in 0..horizon {
         if lanes.iter().all(|lane| lane.done) {
             break;
@@ -115,7 +114,9 @@ pub(crate) fn rollout(
         for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.done) {
             let (replica, at) = (index / batch, (index % batch, time));
             let margin = lane.advance(&replicas[replica], policy, mode, &acting[index * outputs..][..outputs], at);
-            margins[replica] = margins[replica].min(margin);
+            if margin < margins[replica] {
+                margins[replica] = margin;
+            }
         }
     }
     let mut lived = lanes.into_iter().map(|lane| lane.lived);
@@ -123,7 +124,7 @@ pub(crate) fn rollout(
     Ok(Trajectories { replicas, margins })
 }
 
-/// A tensor's numbers on the host, in f32.
-pub(crate) fn read<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, EngineError> {
-    tensor.try_into_vec_as::<f32>().map_err(|error| EngineError::Device(error.to_string()))
+/// A tensor's numbers on the host.
+pub(crate) fn read<F: Number, const D: usize>(tensor: Tensor<D>) -> Result<Vec<F>, EngineError> {
+    tensor.try_into_vec_as::<F>().map_err(|error| EngineError::Device(error.to_string()))
 }

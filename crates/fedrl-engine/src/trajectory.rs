@@ -1,19 +1,21 @@
 //! What replicas lived through.
 
+use fedrl_core::Scalar;
+
 /// One trajectory: `len` steps, each an observation, an action and a reward.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Trajectory {
+pub struct Trajectory<F> {
     /// Observations before each step, `[len, observation width]`.
-    pub observations: Vec<f32>,
+    pub observations: Vec<F>,
     /// Actions, `[len, action width]`; a choice is its number.
-    pub actions: Vec<f32>,
+    pub actions: Vec<F>,
     /// Rewards, `[len]`.
-    pub rewards: Vec<f32>,
+    pub rewards: Vec<F>,
     /// Whether the episode ended by itself rather than by the horizon.
     pub terminated: bool,
 }
 
-impl Trajectory {
+impl<F: Scalar> Trajectory<F> {
     /// Number of steps.
     pub fn len(&self) -> usize {
         self.rewards.len()
@@ -26,21 +28,21 @@ impl Trajectory {
 
     /// Undiscounted return.
     pub fn total_reward(&self) -> f64 {
-        self.rewards.iter().map(|&r| f64::from(r)).sum()
+        self.rewards.iter().map(|r| r.as_double()).sum()
     }
 }
 
 /// The trajectories of a block of replicas.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trajectories {
+pub struct Trajectories<F> {
     /// The trajectories of each replica.
-    pub replicas: Vec<Vec<Trajectory>>,
+    pub replicas: Vec<Vec<Trajectory<F>>>,
     /// For each replica, how close any of its draws came to choosing another action: ties that
     /// rounding may break differently on another device show as margins near zero.
-    pub margins: Vec<f32>,
+    pub margins: Vec<F>,
 }
 
-impl Trajectories {
+impl<F: Scalar> Trajectories<F> {
     /// Steps of all trajectories of replica `index`.
     pub fn steps(&self, index: usize) -> usize {
         self.replicas[index].iter().map(Trajectory::len).sum()
@@ -53,14 +55,14 @@ impl Trajectories {
 
     /// Concatenates `field` of each replica's trajectories and pads every replica to the longest:
     /// `[replicas, longest, width]`.
-    pub(crate) fn padded(&self, width: usize, field: impl Fn(&Trajectory) -> &[f32]) -> Vec<f32> {
+    pub(crate) fn padded(&self, width: usize, field: impl Fn(&Trajectory<F>) -> &[F]) -> Vec<F> {
         let size = self.longest() * width;
         let mut data = Vec::with_capacity(self.replicas.len() * size);
         for (index, replica) in self.replicas.iter().enumerate() {
             for trajectory in replica {
                 data.extend_from_slice(field(trajectory));
             }
-            data.resize((index + 1) * size, 0.0);
+            data.resize((index + 1) * size, F::default());
         }
         data
     }

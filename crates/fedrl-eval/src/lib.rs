@@ -60,7 +60,7 @@ pub struct Evaluation {
 /// # Errors
 /// The device failed.
 pub fn evaluate(
-    engine: &Engine,
+    engine: &Engine<f32>,
     policy: &Policy,
     theta: &[f32],
     instances: &[Instance],
@@ -68,7 +68,7 @@ pub fn evaluate(
 ) -> Result<Evaluation, EngineError> {
     let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
     let key = Key::new(protocol.seed, Purpose::Evaluation);
-    let replicas: Vec<Replica> = instances
+    let replicas: Vec<Replica<f32>> = instances
         .iter()
         .zip(&simulators)
         .enumerate()

@@ -1,16 +1,18 @@
 //! Averaging.
 
+use fedrl_core::Scalar;
+
 /// The mean of equally long vectors, added in their order in f64, so that it is the same whoever
 /// computed them and whenever they arrived. Empty for no vectors.
-pub fn mean<'a>(vectors: impl IntoIterator<Item = &'a [f32]>) -> Vec<f32> {
+pub fn mean<'a, F: Scalar>(vectors: impl IntoIterator<Item = &'a [F]>) -> Vec<F> {
     let mut sum: Vec<f64> = Vec::new();
     let mut count = 0.0;
     for vector in vectors {
         sum.resize(vector.len(), 0.0);
-        sum.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
+        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x.as_double());
         count += 1.0;
     }
-    sum.into_iter().map(|sum| (sum / count) as f32).collect()
+    sum.into_iter().map(|sum| F::from_f64(sum / count)).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 mod aggregate;
 mod participation;
 
+use fedrl_core::Scalar;
+
 pub use aggregate::mean;
 pub use participation::Participation;
 
@@ -22,15 +24,15 @@ pub trait Message {
 
 /// A message of one vector.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Vector(pub Vec<f32>);
+pub struct Vector<F>(pub Vec<F>);
 
-impl Message for Vector {
+impl<F: Scalar> Message for Vector<F> {
     fn bytes(&self) -> u64 {
         vector_bytes(&self.0)
     }
 
     fn is_finite(&self) -> bool {
-        self.0.iter().all(|x| x.is_finite())
+        all_finite(&self.0)
     }
 }
 
@@ -46,9 +48,14 @@ pub struct Answer<State, Upload, Metrics> {
     pub metrics: Metrics,
 }
 
-/// Bytes of one vector of f32 on the wire.
-pub fn vector_bytes(vector: &[f32]) -> u64 {
-    size_of_val(vector) as u64
+/// Bytes of one vector on the wire, where numbers are f32.
+pub fn vector_bytes<F>(vector: &[F]) -> u64 {
+    4 * vector.len() as u64
+}
+
+/// Whether every number of a vector is finite.
+pub fn all_finite<F: Scalar>(vector: &[F]) -> bool {
+    vector.iter().all(|x| x.as_double().is_finite())
 }
 
 /// An agent's half: `(Broadcast, State, Environment) → (State, Upload)`, for a block of agents at

@@ -100,7 +100,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 impl Checkpoint {
     /// The checkpoint of `state`.
-    pub(crate) fn new<S: ServerState>(state: &TrainState<S>, config_sha256: String, policy: Vec<u8>) -> Self {
+    pub(crate) fn new<S: ServerState<f32>>(state: &TrainState<S>, config_sha256: String, policy: Vec<u8>) -> Self {
         let vectors = state.server.vectors().into_iter().map(|(name, x)| (name.to_string(), x.to_vec())).collect();
         let header = Header {
             schema: SCHEMA,
@@ -210,7 +210,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// A vector that the algorithm needs is not in it.
-    pub(crate) fn state<S: ServerState>(self, path: &Path) -> Result<TrainState<S>, CheckpointError> {
+    pub(crate) fn state<S: ServerState<f32>>(self, path: &Path) -> Result<TrainState<S>, CheckpointError> {
         let server = S::from_vectors(self.vectors).map_err(|missing| CheckpointError::Damaged {
             path: path.into(),
             file: STATE.into(),

@@ -88,7 +88,7 @@ impl Setup {
     }
 
     /// The world in which an algorithm runs, on the selected device.
-    pub fn world(&self, selection: &Selection) -> World {
+    pub fn world(&self, selection: &Selection) -> World<f32> {
         let agents = self.agents.iter().enumerate();
         World {
             engine: Engine::new(selection),

@@ -57,7 +57,7 @@ impl Progress {
     }
 }
 
-impl<S: ServerState> TrainState<S> {
+impl<S: ServerState<f32>> TrainState<S> {
     /// The state before the first round.
     pub fn new(server: S, agents: usize) -> Self {
         let progress = Progress { round: 0, active: vec![true; agents], totals: Totals::default(), best: None };

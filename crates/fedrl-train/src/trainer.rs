@@ -85,7 +85,7 @@ pub enum TrainError {
 /// Trains one experiment into one run directory.
 pub struct Trainer<'a> {
     setup: &'a Setup,
-    world: &'a World,
+    world: &'a World<f32>,
     directory: &'a RunDirectory,
     manifest: &'a Manifest,
 }
@@ -93,7 +93,7 @@ pub struct Trainer<'a> {
 impl<'a> Trainer<'a> {
     /// A trainer of what `setup` says, in `world`. `manifest` replaces the run's once nothing can
     /// be refused any more.
-    pub fn new(setup: &'a Setup, world: &'a World, directory: &'a RunDirectory, manifest: &'a Manifest) -> Self {
+    pub fn new(setup: &'a Setup, world: &'a World<f32>, directory: &'a RunDirectory, manifest: &'a Manifest) -> Self {
         Trainer { setup, world, directory, manifest }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    fn fold<A: Algorithm>(
+    fn fold<A: Algorithm<f32>>(
         &self,
         algorithm: &A,
         from: Option<Checkpoint>,
@@ -166,7 +166,7 @@ impl<'a> Trainer<'a> {
         Ok(state)
     }
 
-    fn start<A: Algorithm>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
+    fn start<A: Algorithm<f32>>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
         let started =
             algorithm.start(self.world, self.setup.theta.clone()).map_err(|error| self.failed(error, 0, journal))?;
         let mut state = TrainState::new(started.state, self.world.agents.len());
@@ -177,7 +177,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// `state = round(state)`.
-    fn round<A: Algorithm>(
+    fn round<A: Algorithm<f32>>(
         &self,
         algorithm: &A,
         state: &TrainState<A::State>,
@@ -200,7 +200,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Refuses a state that no training can go on from.
-    fn check<S: ServerState>(&self, server: &S, progress: &Progress, journal: &Journal) -> Result<(), TrainError> {
+    fn check<S: ServerState<f32>>(&self, server: &S, progress: &Progress, journal: &Journal) -> Result<(), TrainError> {
         if !progress.active.contains(&true) {
             return Err(self.failed(AlgorithmError::Diverged { agent: 0 }, progress.round.saturating_sub(1), journal));
         }
@@ -219,7 +219,7 @@ impl<'a> Trainer<'a> {
         round.is_multiple_of(training.checkpoint_every) || round == training.rounds
     }
 
-    fn save<S: ServerState>(&self, state: &mut TrainState<S>, journal: &Journal) -> Result<(), TrainError> {
+    fn save<S: ServerState<f32>>(&self, state: &mut TrainState<S>, journal: &Journal) -> Result<(), TrainError> {
         let round = state.progress.round;
         let return_mean = journal.last().and_then(|metrics| metrics.number("train/return_mean"));
         if let (Some(return_mean), true) = (return_mean, self.scheduled(round))

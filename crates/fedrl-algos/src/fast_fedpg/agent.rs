@@ -1,7 +1,7 @@
 //! The agents' halves of the two exchanges.
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix, Mode, Replica, Trajectories};
+use fedrl_engine::{EngineError, Matrix, Mode, Number, Replica, Trajectories};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::FastFedPgConfig;
@@ -10,30 +10,30 @@ use crate::vector::{add_scaled, difference, norm};
 use crate::{Agent, AgentMetrics, World};
 
 /// The exchange that opens a round: ĝ_i(θ̄_r), which the agent also remembers.
-pub(super) struct CommonGradient<'a> {
-    pub(super) world: &'a World,
+pub(super) struct CommonGradient<'a, F> {
+    pub(super) world: &'a World<F>,
     pub(super) config: &'a FastFedPgConfig,
     pub(super) round: u32,
 }
 
-impl AgentHalf<Agent> for CommonGradient<'_> {
+impl<F: Number> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
     /// θ̄_r.
-    type Broadcast = Vector;
+    type Broadcast = Vector<F>;
     /// ĝ_i(θ̄_r).
-    type State = Vec<f32>;
+    type State = Vec<F>;
     /// ĝ_i(θ̄_r).
-    type Upload = Vector;
+    type Upload = Vector<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
     fn answer(
         &self,
-        Vector(theta): &Vector,
-        block: &[(&Agent, &Vec<f32>)],
-    ) -> Result<Answers<Self, Agent>, EngineError> {
-        let agents: Vec<&Agent> = block.iter().map(|&(agent, _)| agent).collect();
+        Vector(theta): &Vector<F>,
+        block: &[(&Agent<F>, &Vec<F>)],
+    ) -> Result<Answers<Self, Agent<F>>, EngineError> {
+        let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
         let at = Matrix::repeat(theta, agents.len());
-        let key = |agent: &Agent| self.world.key(Purpose::InitialEstimate, agent.id, self.round);
+        let key = |agent: &Agent<F>| self.world.key(Purpose::InitialEstimate, agent.id, self.round);
         let (gradients, tau) = estimate(self.world, self.config, &agents, &at, key)?;
         let answers = (0..agents.len()).map(|index| {
             let gradient = gradients.row(index).to_vec();
@@ -46,30 +46,34 @@ impl AgentHalf<Agent> for CommonGradient<'_> {
 }
 
 /// The exchange of the local steps.
-pub(super) struct LocalSteps<'a> {
-    pub(super) world: &'a World,
+pub(super) struct LocalSteps<'a, F> {
+    pub(super) world: &'a World<F>,
     pub(super) config: &'a FastFedPgConfig,
     pub(super) round: u32,
 }
 
-impl AgentHalf<Agent> for LocalSteps<'_> {
-    type Broadcast = Common;
+impl<F: Number> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
+    type Broadcast = Common<F>;
     /// ĝ_i(θ̄_r).
-    type State = Vec<f32>;
+    type State = Vec<F>;
     /// θ_{i,K} − θ̄_r.
-    type Upload = Vector;
+    type Upload = Vector<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
-    fn answer(&self, common: &Common, block: &[(&Agent, &Vec<f32>)]) -> Result<Answers<Self, Agent>, EngineError> {
-        let agents: Vec<&Agent> = block.iter().map(|&(agent, _)| agent).collect();
+    fn answer(
+        &self,
+        common: &Common<F>,
+        block: &[(&Agent<F>, &Vec<F>)],
+    ) -> Result<Answers<Self, Agent<F>>, EngineError> {
+        let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
         let mut theta = Matrix::repeat(&common.theta, agents.len());
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
-        let eta = self.config.local_step_size as f32;
+        let eta = F::from_f64(self.config.local_step_size);
 
         for l in 0..self.config.local_steps {
             let key =
-                |agent: &Agent| self.world.key(Purpose::Training, agent.id, self.round).child([l as u32, 0, 0, 0]);
+                |agent: &Agent<F>| self.world.key(Purpose::Training, agent.id, self.round).child([l as u32, 0, 0, 0]);
             let (gradients, tau) = estimate(self.world, self.config, &agents, &theta, key)?;
             for (index, (_, own)) in block.iter().enumerate() {
                 let (g, row) = (gradients.row(index), theta.row_mut(index));
@@ -92,17 +96,17 @@ impl AgentHalf<Agent> for LocalSteps<'_> {
 }
 
 /// ĝ_i(θ_i) of every agent, the mean over its batch, from draws under its `key`.
-fn estimate(
-    world: &World,
+fn estimate<F: Number>(
+    world: &World<F>,
     config: &FastFedPgConfig,
-    agents: &[&Agent],
-    theta: &Matrix,
-    key: impl Fn(&Agent) -> Key,
-) -> Result<(Matrix, Trajectories), EngineError> {
-    let replicas: Vec<Replica> =
+    agents: &[&Agent<F>],
+    theta: &Matrix<F>,
+    key: impl Fn(&Agent<F>) -> Key,
+) -> Result<(Matrix<F>, Trajectories<F>), EngineError> {
+    let replicas: Vec<Replica<F>> =
         agents.iter().enumerate().map(|(index, agent)| agent.replica(theta.row(index), key(agent))).collect();
     let horizon = config.horizon.min(world.max_episode_steps);
     let tau = world.engine.rollout(&world.policy, &replicas, config.batch, horizon, Mode::Sampled)?;
-    let weights = config.weighing().per_step(&tau, |_, _| 1.0);
+    let weights = config.weighing().per_step(&tau, |_, _| F::from_f64(1.0));
     Ok((world.engine.scores(&world.policy, theta, &tau).gradient(&weights)?, tau))
 }

@@ -18,6 +18,9 @@ mod server;
 pub use config::FastFedPgConfig;
 pub use server::FastFedPgState;
 
+use std::marker::PhantomData;
+
+use fedrl_engine::Number;
 use fedrl_federation::{ServerHalf, Vector, mean};
 
 use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
@@ -35,24 +38,24 @@ impl FastFedPg {
     }
 }
 
-impl Algorithm for FastFedPg {
-    type State = FastFedPgState;
+impl<F: Number> Algorithm<F> for FastFedPg {
+    type State = FastFedPgState<F>;
 
-    fn start(&self, _world: &World, theta: Vec<f32>) -> Result<Round<FastFedPgState>, AlgorithmError> {
+    fn start(&self, _world: &World<F>, theta: Vec<F>) -> Result<Round<FastFedPgState<F>>, AlgorithmError> {
         Ok(Round { state: FastFedPgState { theta }, reports: Vec::new() })
     }
 
     fn round(
         &self,
-        world: &World,
-        state: &FastFedPgState,
+        world: &World<F>,
+        state: &FastFedPgState<F>,
         round: u32,
         participants: &[usize],
-    ) -> Result<Round<FastFedPgState>, AlgorithmError> {
+    ) -> Result<Round<FastFedPgState<F>>, AlgorithmError> {
         let config = &self.config;
         let gradient = agent::CommonGradient { world, config, round };
         let nothing = vec![Vec::new(); participants.len()];
-        let server = server::Server { config };
+        let server = server::Server { config, scalar: PhantomData };
         let first = world.exchange(&gradient, &server.broadcast(state), participants, &nothing)?;
         if first.uploads.is_empty() {
             return Ok(Round { state: state.clone(), reports: first.reports });

@@ -1,8 +1,10 @@
 //! The server's half.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use fedrl_federation::{Message, ServerHalf, Vector, mean, vector_bytes};
+use fedrl_core::Scalar;
+use fedrl_federation::{Message, ServerHalf, Vector, all_finite, mean, vector_bytes};
 
 use super::FastFedPgConfig;
 use crate::ServerState;
@@ -10,20 +12,20 @@ use crate::vector::add_scaled;
 
 /// What the server remembers between rounds: θ̄.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FastFedPgState {
-    pub(super) theta: Vec<f32>,
+pub struct FastFedPgState<F> {
+    pub(super) theta: Vec<F>,
 }
 
-impl ServerState for FastFedPgState {
-    fn theta(&self) -> &[f32] {
+impl<F> ServerState<F> for FastFedPgState<F> {
+    fn theta(&self) -> &[F] {
         &self.theta
     }
 
-    fn vectors(&self) -> BTreeMap<&'static str, &[f32]> {
+    fn vectors(&self) -> BTreeMap<&'static str, &[F]> {
         BTreeMap::from([("theta", self.theta.as_slice())])
     }
 
-    fn from_vectors(mut vectors: BTreeMap<String, Vec<f32>>) -> Result<Self, &'static str> {
+    fn from_vectors(mut vectors: BTreeMap<String, Vec<F>>) -> Result<Self, &'static str> {
         Ok(FastFedPgState { theta: vectors.remove("theta").ok_or("theta")? })
     }
 }
@@ -31,40 +33,41 @@ impl ServerState for FastFedPgState {
 /// What the server says before the local steps: ĝ(θ̄_r). The agents have θ̄_r from the exchange
 /// before, so only the gradient is counted as sent.
 #[derive(Debug, Clone)]
-pub struct Common {
-    pub(super) theta: Vec<f32>,
-    pub(super) gradient: Vec<f32>,
+pub struct Common<F> {
+    pub(super) theta: Vec<F>,
+    pub(super) gradient: Vec<F>,
 }
 
-impl Message for Common {
+impl<F: Scalar> Message for Common<F> {
     fn bytes(&self) -> u64 {
         vector_bytes(&self.gradient)
     }
 
     fn is_finite(&self) -> bool {
-        self.theta.iter().chain(&self.gradient).all(|x| x.is_finite())
+        all_finite(&self.theta) && all_finite(&self.gradient)
     }
 }
 
-pub(super) struct Server<'a> {
+pub(super) struct Server<'a, F> {
     pub(super) config: &'a FastFedPgConfig,
+    pub(super) scalar: PhantomData<F>,
 }
 
-impl ServerHalf for Server<'_> {
-    type State = FastFedPgState;
-    type Broadcast = Vector;
+impl<F: Scalar> ServerHalf for Server<'_, F> {
+    type State = FastFedPgState<F>;
+    type Broadcast = Vector<F>;
     /// θ_{i,K} − θ̄_r.
-    type Upload = Vector;
+    type Upload = Vector<F>;
 
-    fn broadcast(&self, state: &FastFedPgState) -> Vector {
+    fn broadcast(&self, state: &FastFedPgState<F>) -> Vector<F> {
         Vector(state.theta.clone())
     }
 
     /// θ̄_{r+1} = θ̄_r + (α_g/N) Σ_i (θ_{i,K} − θ̄_r), N being those who answered.
-    fn aggregate(&self, state: &FastFedPgState, uploads: &[Vector]) -> FastFedPgState {
+    fn aggregate(&self, state: &FastFedPgState<F>, uploads: &[Vector<F>]) -> FastFedPgState<F> {
         let step = mean(uploads.iter().map(|Vector(delta)| delta.as_slice()));
         let mut theta = state.theta.clone();
-        add_scaled(&mut theta, self.config.global_step_size as f32, &step);
+        add_scaled(&mut theta, F::from_f64(self.config.global_step_size), &step);
         FastFedPgState { theta }
     }
 }

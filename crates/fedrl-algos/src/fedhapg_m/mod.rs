@@ -9,9 +9,8 @@
 //! ∇⟨g, v⟩ is exact: tangents along v are carried through the network, then one reverse pass. The
 //! trajectories of a batch share α. The rest is what the [momentum](crate::momentum) algorithms share.
 
-use fedrl_core::Real;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_engine::{EngineError, Matrix, Number, Trajectories, Trajectory};
 
 use crate::World;
 use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Memory, Momentum, MomentumConfig};
@@ -32,12 +31,12 @@ impl FedHapgM {
 #[derive(Debug, Clone, Copy)]
 pub struct HessianAided;
 
-impl LocalDirection for HessianAided {
+impl<F: Number> LocalDirection<F> for HessianAided {
     fn remembers(&self, _config: &MomentumConfig) -> bool {
         true
     }
 
-    fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, EngineError> {
+    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError> {
         let World { engine, policy, .. } = step.world;
         let weighing = step.config.weighing();
         let Some(Memory { previous, direction: momentum }) = step.memory else { return Ok(Vec::new()) };
@@ -48,7 +47,7 @@ impl LocalDirection for HessianAided {
         // Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩, both at θ(α).
         let tangents = engine.tangents(policy, &between, &v, &tau);
         let along = trajectory_sums(&tangents.values()?, &tau);
-        let hessian = tangents.gradient(&weighing.per_step(&tau, |_, _| 1.0))?;
+        let hessian = tangents.gradient(&weighing.per_step(&tau, |_, _| F::from_f64(1.0)))?;
         let scores = engine.scores(policy, &between, &tau);
         let log_behaviour = scores.values()?;
         let outer = scores.gradient(&weighing.per_step(&tau, |i, b| along[i][b]))?;
@@ -58,12 +57,12 @@ impl LocalDirection for HessianAided {
         let (weights, seen) = step.weights(&current.values()?, &log_behaviour, &tau);
         let weighted = current.gradient(&weighing.per_step(&tau, |i, b| weights[i][b]))?;
 
-        let beta = step.config.beta as f32;
+        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
         let updates = tau.replicas.iter().zip(&tau.margins).zip(seen).enumerate();
         let update = updates.map(|(index, ((lived, &margin), importance))| {
             let terms = weighted.row(index).iter().zip(momentum).zip(outer.row(index).iter().zip(hessian.row(index)));
             LocalUpdate {
-                direction: terms.map(|((&wg, &u_r), (&sg, &hv))| beta * wg + (1.0 - beta) * (u_r + sg + hv)).collect(),
+                direction: terms.map(|((&wg, &u_r), (&sg, &hv))| beta * wg + rest * (u_r + sg + hv)).collect(),
                 gradient: weighted.row(index).to_vec(),
                 lived: lived.clone(),
                 margin,
@@ -75,30 +74,30 @@ impl LocalDirection for HessianAided {
 }
 
 /// θ(α) = α θ_{r−1} + (1−α) θ_{r,k}, each agent with its own α ~ U[0,1].
-fn between(step: &LocalStep, previous: &[f32]) -> Matrix {
+fn between<F: Number>(step: &LocalStep<F>, previous: &[F]) -> Matrix<F> {
     let rows = step.agents.iter().enumerate().map(|(index, agent)| {
-        let alpha = alpha(step.world.key(Purpose::Midpoint, agent.id, step.round), step.k);
+        let alpha: F = alpha(step.world.key(Purpose::Midpoint, agent.id, step.round), step.k);
         let mix = previous.iter().zip(step.theta.row(index));
-        mix.map(|(&previous, &current)| alpha * previous + (1.0 - alpha) * current).collect::<Vec<f32>>()
+        mix.map(|(&previous, &current)| alpha * previous + (F::from_f64(1.0) - alpha) * current).collect::<Vec<F>>()
     });
     Matrix::from_rows(rows)
 }
 
 /// α of local step `k` under an agent's key of a round.
-fn alpha(key: Key, k: u32) -> f32 {
-    f32::unit(key.block([k, 0, 0, 0]).a)
+fn alpha<F: Number>(key: Key, k: u32) -> F {
+    F::unit(key.block([k, 0, 0, 0]).a)
 }
 
 /// Sums of per-step numbers over each trajectory of each agent.
-fn trajectory_sums(values: &[Vec<f32>], tau: &fedrl_engine::Trajectories) -> Vec<Vec<f32>> {
+fn trajectory_sums<F: Number>(values: &[Vec<F>], tau: &Trajectories<F>) -> Vec<Vec<F>> {
     let agents = values.iter().zip(&tau.replicas);
     agents
         .map(|(values, lived)| {
             let mut rest = values.as_slice();
-            let sum = |trajectory: &fedrl_engine::Trajectory| {
+            let sum = |trajectory: &Trajectory<F>| {
                 let (own, after) = rest.split_at(trajectory.len());
                 rest = after;
-                own.iter().map(|&x| f64::from(x)).sum::<f64>() as f32
+                F::from_f64(own.iter().map(|x| x.as_double()).sum())
             };
             lived.iter().map(sum).collect()
         })

@@ -7,7 +7,7 @@
 //!
 //! The rest is what the [momentum](crate::momentum) algorithms share.
 
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_engine::{EngineError, Matrix, Number};
 
 use crate::World;
 use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Momentum, MomentumConfig};
@@ -26,12 +26,12 @@ impl FedSvrpgM {
 #[derive(Debug, Clone, Copy)]
 pub struct VarianceReduced;
 
-impl LocalDirection for VarianceReduced {
+impl<F: Number> LocalDirection<F> for VarianceReduced {
     fn remembers(&self, config: &MomentumConfig) -> bool {
         config.beta < 1.0
     }
 
-    fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, EngineError> {
+    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError> {
         let World { engine, policy, .. } = step.world;
         let weighing = step.config.weighing();
         let tau = step.sample(step.theta)?;
@@ -50,14 +50,14 @@ impl LocalDirection for VarianceReduced {
             importance = Some(seen);
         }
         // g(τ|θ)
-        let gradients = scores.gradient(&weighing.per_step(&tau, |_, _| 1.0))?;
+        let gradients = scores.gradient(&weighing.per_step(&tau, |_, _| F::from_f64(1.0)))?;
 
-        let beta = step.config.beta as f32;
-        let direction = |index: usize| -> Vec<f32> {
+        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
+        let direction = |index: usize| -> Vec<F> {
             let g = gradients.row(index);
             let Some((momentum, weighted)) = &corrections else { return g.to_vec() };
             let terms = g.iter().zip(*momentum).zip(weighted.row(index));
-            terms.map(|((&g, &u_r), &wg)| beta * g + (1.0 - beta) * (u_r + g - wg)).collect()
+            terms.map(|((&g, &u_r), &wg)| beta * g + rest * (u_r + g - wg)).collect()
         };
         let updates = tau.replicas.iter().zip(&tau.margins).enumerate().map(|(index, (lived, &margin))| LocalUpdate {
             direction: direction(index),

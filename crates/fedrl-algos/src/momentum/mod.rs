@@ -18,6 +18,7 @@ pub use server::MomentumState;
 pub(crate) use config::MOST;
 pub(crate) use server::Memory;
 
+use fedrl_engine::{EngineError, Number};
 use fedrl_federation::{ServerHalf, Vector, mean};
 
 use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
@@ -32,7 +33,7 @@ pub struct Momentum<D> {
 }
 
 /// The local direction u of a momentum algorithm.
-pub trait LocalDirection: Sync {
+pub trait LocalDirection<F>: Sync {
     /// Whether θ_{r−1} and u_r are needed at all.
     fn remembers(&self, config: &MomentumConfig) -> bool;
 
@@ -40,10 +41,10 @@ pub trait LocalDirection: Sync {
     ///
     /// # Errors
     /// The device failed.
-    fn update(&self, step: &LocalStep) -> Result<Vec<LocalUpdate>, fedrl_engine::EngineError>;
+    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError>;
 }
 
-impl<D: LocalDirection> Momentum<D> {
+impl<D> Momentum<D> {
     /// The algorithm for a training of `rounds`, on which the size of u_0 depends: B =
     /// max(1, ⌈K/(Rβ²)⌉) (002 Theorem 6.4) unless `u0_batch` says otherwise.
     pub fn with_direction(config: MomentumConfig, rounds: u32, direction: D) -> Self {
@@ -52,15 +53,19 @@ impl<D: LocalDirection> Momentum<D> {
         Momentum { config, direction, start_batch }
     }
 
-    fn server(&self) -> server::Server<'_> {
-        server::Server { config: &self.config, remembers: self.direction.remembers(&self.config) }
+    fn server<F>(&self) -> server::Server<'_, F>
+    where
+        D: LocalDirection<F>,
+    {
+        let remembers = self.direction.remembers(&self.config);
+        server::Server { config: &self.config, remembers, scalar: std::marker::PhantomData }
     }
 }
 
-impl<D: LocalDirection> Algorithm for Momentum<D> {
-    type State = MomentumState;
+impl<F: Number, D: LocalDirection<F>> Algorithm<F> for Momentum<D> {
+    type State = MomentumState<F>;
 
-    fn start(&self, world: &World, theta: Vec<f32>) -> Result<Round<MomentumState>, AlgorithmError> {
+    fn start(&self, world: &World<F>, theta: Vec<F>) -> Result<Round<MomentumState<F>>, AlgorithmError> {
         if !self.direction.remembers(&self.config) {
             return Ok(Round { state: MomentumState::new(theta, None), reports: Vec::new() });
         }
@@ -69,17 +74,17 @@ impl<D: LocalDirection> Algorithm for Momentum<D> {
         let broadcast = Vector(theta);
         let exchange = world.exchange(&half, &broadcast, &everyone, &vec![(); everyone.len()])?;
         let mut direction = mean(exchange.uploads.iter().map(|Vector(gradient)| gradient.as_slice()));
-        direction.resize(broadcast.0.len(), 0.0);
+        direction.resize(broadcast.0.len(), F::default());
         Ok(Round { state: MomentumState::new(broadcast.0, Some(direction)), reports: exchange.reports })
     }
 
     fn round(
         &self,
-        world: &World,
-        state: &MomentumState,
+        world: &World<F>,
+        state: &MomentumState<F>,
         round: u32,
         participants: &[usize],
-    ) -> Result<Round<MomentumState>, AlgorithmError> {
+    ) -> Result<Round<MomentumState<F>>, AlgorithmError> {
         let server = self.server();
         let half = agent::LocalSteps { world, config: &self.config, direction: &self.direction, round };
         let broadcast = server.broadcast(state);

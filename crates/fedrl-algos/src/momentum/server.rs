@@ -1,8 +1,10 @@
 //! The server's half.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use fedrl_federation::{Message, ServerHalf, Vector, mean, vector_bytes};
+use fedrl_core::Scalar;
+use fedrl_federation::{Message, ServerHalf, Vector, all_finite, mean, vector_bytes};
 
 use super::MomentumConfig;
 use crate::ServerState;
@@ -10,34 +12,34 @@ use crate::vector::add_scaled;
 
 /// What the server remembers between rounds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MomentumState {
-    theta: Vec<f32>,
-    memory: Option<Memory>,
+pub struct MomentumState<F> {
+    theta: Vec<F>,
+    memory: Option<Memory<F>>,
 }
 
 /// What a momentum term needs; absent where there is none.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Memory {
+pub(crate) struct Memory<F> {
     /// θ_{r−1}.
-    pub(crate) previous: Vec<f32>,
+    pub(crate) previous: Vec<F>,
     /// u_r.
-    pub(crate) direction: Vec<f32>,
+    pub(crate) direction: Vec<F>,
 }
 
-impl MomentumState {
+impl<F: Clone> MomentumState<F> {
     /// The state before the first round: θ_{-1} = θ_0, and u_0 where it is needed.
-    pub(super) fn new(theta: Vec<f32>, direction: Option<Vec<f32>>) -> Self {
+    pub(super) fn new(theta: Vec<F>, direction: Option<Vec<F>>) -> Self {
         let memory = direction.map(|direction| Memory { previous: theta.clone(), direction });
         MomentumState { theta, memory }
     }
 }
 
-impl ServerState for MomentumState {
-    fn theta(&self) -> &[f32] {
+impl<F> ServerState<F> for MomentumState<F> {
+    fn theta(&self) -> &[F] {
         &self.theta
     }
 
-    fn vectors(&self) -> BTreeMap<&'static str, &[f32]> {
+    fn vectors(&self) -> BTreeMap<&'static str, &[F]> {
         let mut vectors = BTreeMap::from([("theta", self.theta.as_slice())]);
         if let Some(memory) = &self.memory {
             vectors.insert("theta_previous", &memory.previous);
@@ -46,7 +48,7 @@ impl ServerState for MomentumState {
         vectors
     }
 
-    fn from_vectors(mut vectors: BTreeMap<String, Vec<f32>>) -> Result<Self, &'static str> {
+    fn from_vectors(mut vectors: BTreeMap<String, Vec<F>>) -> Result<Self, &'static str> {
         let theta = vectors.remove("theta").ok_or("theta")?;
         let memory = match (vectors.remove("theta_previous"), vectors.remove("direction")) {
             (None, None) => None,
@@ -60,45 +62,46 @@ impl ServerState for MomentumState {
 
 /// What the server tells the agents: θ_r, and θ_{r−1} and u_r where they are needed.
 #[derive(Debug, Clone)]
-pub struct Broadcast {
-    pub(super) theta: Vec<f32>,
-    pub(super) memory: Option<Memory>,
+pub struct Broadcast<F> {
+    pub(super) theta: Vec<F>,
+    pub(super) memory: Option<Memory<F>>,
 }
 
-impl Message for Broadcast {
+impl<F: Scalar> Message for Broadcast<F> {
     fn bytes(&self) -> u64 {
         let memory = self.memory.as_ref();
         vector_bytes(&self.theta) + memory.map_or(0, |m| vector_bytes(&m.previous) + vector_bytes(&m.direction))
     }
 
     fn is_finite(&self) -> bool {
-        let memory = self.memory.iter().flat_map(|m| m.previous.iter().chain(&m.direction));
-        self.theta.iter().chain(memory).all(|x| x.is_finite())
+        let memory = self.memory.iter().all(|m| all_finite(&m.previous) && all_finite(&m.direction));
+        memory && all_finite(&self.theta)
     }
 }
 
-pub(super) struct Server<'a> {
+pub(super) struct Server<'a, F> {
     pub(super) config: &'a MomentumConfig,
     pub(super) remembers: bool,
+    pub(super) scalar: PhantomData<F>,
 }
 
-impl ServerHalf for Server<'_> {
-    type State = MomentumState;
-    type Broadcast = Broadcast;
+impl<F: Scalar> ServerHalf for Server<'_, F> {
+    type State = MomentumState<F>;
+    type Broadcast = Broadcast<F>;
     /// Δ_i.
-    type Upload = Vector;
+    type Upload = Vector<F>;
 
-    fn broadcast(&self, state: &MomentumState) -> Broadcast {
+    fn broadcast(&self, state: &MomentumState<F>) -> Broadcast<F> {
         Broadcast { theta: state.theta.clone(), memory: state.memory.clone() }
     }
 
     /// u_{r+1} = (1/(ηNK)) Σ Δ_i and θ_{r+1} = θ_r + λ u_{r+1}, N being those who answered.
-    fn aggregate(&self, state: &MomentumState, uploads: &[Vector]) -> MomentumState {
-        let scale = (1.0 / (self.config.local_step_size * self.config.local_steps as f64)) as f32;
+    fn aggregate(&self, state: &MomentumState<F>, uploads: &[Vector<F>]) -> MomentumState<F> {
+        let scale = F::from_f64(1.0 / (self.config.local_step_size * self.config.local_steps as f64));
         let mut direction = mean(uploads.iter().map(|Vector(delta)| delta.as_slice()));
         direction.iter_mut().for_each(|u| *u *= scale);
         let mut theta = state.theta.clone();
-        add_scaled(&mut theta, self.config.global_step_size as f32, &direction);
+        add_scaled(&mut theta, F::from_f64(self.config.global_step_size), &direction);
         let memory = self.remembers.then(|| Memory { previous: state.theta.clone(), direction });
         MomentumState { theta, memory }
     }

@@ -1,7 +1,7 @@
 //! The exchange before the first round: u_0.
 
 use fedrl_core::random::Purpose;
-use fedrl_engine::{EngineError, Matrix, Mode, Replica};
+use fedrl_engine::{EngineError, Matrix, Mode, Number, Replica};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::MomentumConfig;
@@ -9,25 +9,29 @@ use crate::vector::norm;
 use crate::{Agent, AgentMetrics, World};
 
 /// The agent's half: the mean gradient of `batch` trajectories at θ_0.
-pub(super) struct InitialGradient<'a> {
-    pub(super) world: &'a World,
+pub(super) struct InitialGradient<'a, F> {
+    pub(super) world: &'a World<F>,
     pub(super) config: &'a MomentumConfig,
     pub(super) batch: usize,
 }
 
-impl AgentHalf<Agent> for InitialGradient<'_> {
+impl<F: Number> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
     /// θ_0.
-    type Broadcast = Vector;
+    type Broadcast = Vector<F>;
     type State = ();
     /// (1/B) Σ_b g_i(τ_b|θ_0).
-    type Upload = Vector;
+    type Upload = Vector<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
-    fn answer(&self, Vector(theta): &Vector, block: &[(&Agent, &())]) -> Result<Answers<Self, Agent>, EngineError> {
+    fn answer(
+        &self,
+        Vector(theta): &Vector<F>,
+        block: &[(&Agent<F>, &())],
+    ) -> Result<Answers<Self, Agent<F>>, EngineError> {
         let World { engine, policy, .. } = self.world;
         let horizon = self.config.horizon.min(self.world.max_episode_steps);
-        let replicas: Vec<Replica> = block
+        let replicas: Vec<Replica<F>> = block
             .iter()
             .map(|(agent, ())| agent.replica(theta, self.world.key(Purpose::InitialEstimate, agent.id, 0)))
             .collect();
@@ -35,7 +39,7 @@ impl AgentHalf<Agent> for InitialGradient<'_> {
         let at = Matrix::repeat(theta, block.len());
         let gradients = engine
             .scores(policy, &at, &trajectories)
-            .gradient(&self.config.weighing().per_step(&trajectories, |_, _| 1.0))?;
+            .gradient(&self.config.weighing().per_step(&trajectories, |_, _| F::from_f64(1.0)))?;
         let sampled = trajectories.replicas.iter().zip(&trajectories.margins).enumerate();
         let answers = sampled.map(|(index, (lived, &margin))| {
             let gradient = gradients.row(index).to_vec();

@@ -5,17 +5,17 @@ use fedrl_algos::fedsvrpg_m::FedSvrpgM;
 use fedrl_core::random::{Key, Purpose};
 
 use crate::oracle::{gradient, mean, trajectories, weight};
-use crate::support::{SEED, config, initial, relative, train, world};
+use crate::support::{SEED, config, exact_world, initial, relative, train};
 
 #[test]
 fn two_rounds_are_the_lines_of_algorithm_1() {
-    let world = world(&[0.3, 0.7], &[3]);
+    let world = exact_world(&[0.3, 0.7], &[3]);
     let config = config(0.4);
     let (beta, eta, lambda, gamma) = (config.beta, config.local_step_size, config.global_step_size, config.discount);
     let agents = world.agents.len();
 
     // B = max(1, ⌈K / (R β²)⌉) = ⌈3 / (2 · 0.16)⌉ = 10.
-    let mut theta: Vec<f64> = initial(&world).into_iter().map(f64::from).collect();
+    let mut theta = initial(&world);
     let mut previous = theta.clone();
     let at_start: Vec<Vec<f64>> = (0..agents)
         .map(|agent| {
@@ -26,7 +26,7 @@ fn two_rounds_are_the_lines_of_algorithm_1() {
     let mut momentum = mean(&at_start);
 
     let rounds = train(&world, &FedSvrpgM::new(config.clone(), 2), 2);
-    assert!(relative(rounds[0].state.vectors()["direction"], &momentum) < 1e-4);
+    assert!(relative(rounds[0].state.vectors()["direction"], &momentum) < 1e-8);
 
     for round in 0..2 {
         let mut deltas = Vec::new();
@@ -57,9 +57,9 @@ fn two_rounds_are_the_lines_of_algorithm_1() {
         theta.iter_mut().zip(&momentum).for_each(|(x, u)| *x += lambda * u);
 
         let vectors = &rounds[round as usize + 1].state.vectors();
-        assert!(relative(vectors["theta"], &theta) < 1e-5, "theta, round {round}");
-        assert!(relative(vectors["theta_previous"], &previous) < 1e-5, "theta_previous, round {round}");
+        assert!(relative(vectors["theta"], &theta) < 1e-8, "theta, round {round}");
+        assert!(relative(vectors["theta_previous"], &previous) < 1e-8, "theta_previous, round {round}");
         let error = relative(vectors["direction"], &momentum);
-        assert!(error < 1e-3, "direction, round {round}: {error}");
+        assert!(error < 1e-8, "direction, round {round}: {error}");
     }
 }

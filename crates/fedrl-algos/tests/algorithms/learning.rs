@@ -23,7 +23,7 @@ fn stable(beta: f64) -> MomentumConfig {
 }
 
 /// Mean training return of the last ten of `rounds`.
-fn learned(algorithm: &impl Algorithm, rounds: u32) -> f64 {
+fn learned(algorithm: &impl Algorithm<f32>, rounds: u32) -> f64 {
     let world = world(&[0.3, 0.5, 0.7], &[8, 8]);
     let done = train(&world, algorithm, rounds);
     let last: Vec<f64> = done[done.len() - 10..]

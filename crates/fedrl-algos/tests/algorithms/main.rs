@@ -2,6 +2,7 @@
 //! printed lines, the identities that must hold, and that they learn.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod enumeration;
 mod fast_fedpg;
 mod fedhapg_m;
 mod fedsvrpg_m;

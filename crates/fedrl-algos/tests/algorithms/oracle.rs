@@ -7,34 +7,29 @@ use fedrl_engine::{Mode, Trajectory};
 
 use crate::support::config;
 
-pub fn log_probability(world: &World, theta: &[f64], trajectory: &Trajectory) -> Vec<f64> {
+pub fn log_probability(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>) -> Vec<f64> {
     let steps = trajectory.observations.chunks_exact(4).zip(&trajectory.actions);
-    steps
-        .map(|(observation, &action)| {
-            let observation: Vec<f64> = observation.iter().map(|&x| f64::from(x)).collect();
-            world.policy.log_probability(theta, &observation, &[f64::from(action)])
-        })
-        .collect()
+    steps.map(|(observation, &action)| world.policy.log_probability(theta, observation, &[action])).collect()
 }
 
 /// Ψ_t = Σ_{h≥t} γ^h R_h.
-pub fn to_go(trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+pub fn to_go(trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
     let n = trajectory.len();
-    (0..n).map(|t| (t..n).map(|h| discount.powi(h as i32) * f64::from(trajectory.rewards[h])).sum()).collect()
+    (0..n).map(|t| (t..n).map(|h| discount.powi(h as i32) * trajectory.rewards[h]).sum()).collect()
 }
 
 /// Ψ_t = Σ_h γ^h R_h for every t.
-pub fn whole(trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+pub fn whole(trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
     vec![to_go(trajectory, discount)[0]; trajectory.len()]
 }
 
 /// g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t) with the weights of GPOMDP, by central differences.
-pub fn gradient(world: &World, theta: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+pub fn gradient(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
     weighted(world, theta, trajectory, &to_go(trajectory, discount))
 }
 
 /// Σ_t Ψ_t ∇ log π_θ(a_t|s_t) by central differences.
-pub fn weighted(world: &World, theta: &[f64], trajectory: &Trajectory, psi: &[f64]) -> Vec<f64> {
+pub fn weighted(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>, psi: &[f64]) -> Vec<f64> {
     let objective = |theta: &[f64]| -> f64 {
         log_probability(world, theta, trajectory).iter().zip(psi).map(|(log, psi)| psi * log).sum()
     };
@@ -47,9 +42,8 @@ pub fn weighted(world: &World, theta: &[f64], trajectory: &Trajectory, psi: &[f6
     (0..theta.len()).map(|i| (shifted(i, h) - shifted(i, -h)) / (2.0 * h)).collect()
 }
 
-pub fn trajectories(world: &World, theta: &[f64], agent: usize, key: Key, batch: usize) -> Vec<Trajectory> {
-    let theta: Vec<f32> = theta.iter().map(|&x| x as f32).collect();
-    let replica = world.agents[agent].replica(&theta, key);
+pub fn trajectories(world: &World<f64>, theta: &[f64], agent: usize, key: Key, batch: usize) -> Vec<Trajectory<f64>> {
+    let replica = world.agents[agent].replica(theta, key);
     let lived = world.engine.rollout(&world.policy, &[replica], batch, config(1.0).horizon, Mode::Sampled).unwrap();
     lived.replicas.into_iter().next().unwrap()
 }
@@ -59,18 +53,26 @@ pub fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
     (0..vectors[0].len()).map(|i| vectors.iter().map(|v| v[i]).sum::<f64>() / n).collect()
 }
 
-/// ∇ ⟨g(τ|θ), v⟩ by central differences of the gradient along v.
-pub fn hessian_vector(world: &World, theta: &[f64], v: &[f64], trajectory: &Trajectory, discount: f64) -> Vec<f64> {
+/// ∇ ⟨g(τ|θ), v⟩ by differences of fourth order of the gradient along v.
+pub fn hessian_vector(
+    world: &World<f64>,
+    theta: &[f64],
+    v: &[f64],
+    trajectory: &Trajectory<f64>,
+    discount: f64,
+) -> Vec<f64> {
     let h = 1e-3 / v.iter().map(|v| v * v).sum::<f64>().sqrt();
     let at = |step: f64| {
         let theta: Vec<f64> = theta.iter().zip(v).map(|(x, v)| x + step * v).collect();
         gradient(world, &theta, trajectory, discount)
     };
-    at(h).iter().zip(at(-h)).map(|(ahead, behind)| (ahead - behind) / (2.0 * h)).collect()
+    let (near, far) = ((at(h), at(-h)), (at(2.0 * h), at(-2.0 * h)));
+    let slope = |i: usize| (8.0 * (near.0[i] - near.1[i]) - (far.0[i] - far.1[i])) / (12.0 * h);
+    (0..theta.len()).map(slope).collect()
 }
 
 /// Σ_t ⟨∇ log π_θ(a_t|s_t), v⟩ by central differences along v.
-pub fn score_along(world: &World, theta: &[f64], v: &[f64], trajectory: &Trajectory) -> f64 {
+pub fn score_along(world: &World<f64>, theta: &[f64], v: &[f64], trajectory: &Trajectory<f64>) -> f64 {
     let h = 1e-4 / v.iter().map(|v| v * v).sum::<f64>().sqrt();
     let at = |step: f64| -> f64 {
         let theta: Vec<f64> = theta.iter().zip(v).map(|(x, v)| x + step * v).collect();
@@ -80,7 +82,7 @@ pub fn score_along(world: &World, theta: &[f64], v: &[f64], trajectory: &Traject
 }
 
 /// w(τ|target, behaviour).
-pub fn weight(world: &World, target: &[f64], behaviour: &[f64], trajectory: &Trajectory) -> f64 {
+pub fn weight(world: &World<f64>, target: &[f64], behaviour: &[f64], trajectory: &Trajectory<f64>) -> f64 {
     let sum = |theta: &[f64]| -> f64 { log_probability(world, theta, trajectory).iter().sum() };
     (sum(target) - sum(behaviour)).exp()
 }

@@ -3,14 +3,14 @@
 use fedrl_algos::momentum::{MomentumConfig, Step};
 use fedrl_algos::{Advantage, Agent, Algorithm, Divergence, Estimator, Round, World};
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{DeviceChoice, Engine, select};
+use fedrl_engine::{DeviceChoice, Engine, Number, select};
 use fedrl_envs::{CartPole, Environment, Instance};
 use fedrl_models::{Policy, PolicyConfig};
 
 pub const SEED: u64 = 17;
 
-/// Agents with poles of these lengths and a policy with these hidden layers.
-pub fn world(lengths: &[f64], hidden: &[usize]) -> World {
+/// Agents with poles of these lengths and a policy with these hidden layers, run by `engine`.
+fn world_of<F: Number>(engine: Engine<F>, lengths: &[f64], hidden: &[usize]) -> World<F> {
     let spec = CartPole.spec();
     let config = PolicyConfig { hidden: hidden.to_vec(), ..PolicyConfig::default() };
     let agents = lengths.iter().enumerate().map(|(id, &length)| {
@@ -18,13 +18,23 @@ pub fn world(lengths: &[f64], hidden: &[usize]) -> World {
         Agent { id, simulator: instance.simulator(), spec }
     });
     World {
-        engine: Engine::new(&select(DeviceChoice::Cpu, 0).unwrap()),
+        engine,
         policy: Policy::new(&config, &spec.observation, &spec.action).unwrap(),
         agents: agents.collect(),
         seed: SEED,
         max_episode_steps: 200,
         on_divergence: Divergence::Stop,
     }
+}
+
+/// A world as training runs it.
+pub fn world(lengths: &[f64], hidden: &[usize]) -> World<f32> {
+    world_of(Engine::new(&select(DeviceChoice::Cpu, 0).unwrap()), lengths, hidden)
+}
+
+/// A world in f64, for what has to be exact.
+pub fn exact_world(lengths: &[f64], hidden: &[usize]) -> World<f64> {
+    world_of(Engine::double(), lengths, hidden)
 }
 
 pub fn config(beta: f64) -> MomentumConfig {
@@ -45,12 +55,13 @@ pub fn config(beta: f64) -> MomentumConfig {
     }
 }
 
-pub fn initial(world: &World) -> Vec<f32> {
-    world.policy.initial(Key::new(SEED, Purpose::Initialisation))
+pub fn initial<F: Number>(world: &World<F>) -> Vec<F> {
+    let theta = world.policy.initial(Key::new(SEED, Purpose::Initialisation));
+    theta.into_iter().map(|x| F::from_f64(f64::from(x))).collect()
 }
 
 /// The rounds of a training, all agents taking part, the start first.
-pub fn train<A: Algorithm>(world: &World, algorithm: &A, rounds: u32) -> Vec<Round<A::State>> {
+pub fn train<F: Number, A: Algorithm<F>>(world: &World<F>, algorithm: &A, rounds: u32) -> Vec<Round<A::State>> {
     let everyone: Vec<usize> = (0..world.agents.len()).collect();
     let mut done = vec![algorithm.start(world, initial(world)).unwrap()];
     for round in 0..rounds {
@@ -61,7 +72,7 @@ pub fn train<A: Algorithm>(world: &World, algorithm: &A, rounds: u32) -> Vec<Rou
 }
 
 /// ‖a − b‖ / ‖b‖.
-pub fn relative(a: &[f32], b: &[f64]) -> f64 {
-    let difference: f64 = a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - b).powi(2)).sum();
+pub fn relative<F: Number>(a: &[F], b: &[f64]) -> f64 {
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| (a.as_double() - b).powi(2)).sum();
     (difference / b.iter().map(|b| b * b).sum::<f64>()).sqrt()
 }

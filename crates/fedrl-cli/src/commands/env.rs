@@ -3,12 +3,12 @@
 use std::io::BufRead;
 
 use anyhow::{Context, Result};
-use fedrl_core::{Real, Space};
-use fedrl_envs::{ENVIRONMENTS, Environment, Instance, Parameters, Simulate, Simulator, Spec, find};
+use fedrl_core::Space;
+use fedrl_envs::{ENVIRONMENTS, Environment, Instance, Parameters, Precision, Spec, find};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::args::{EnvCommand, OutputArgs, Precision};
+use crate::args::{self, EnvCommand, OutputArgs};
 use crate::exit::{Done, Usage};
 use crate::output::{Output, print_json, table};
 
@@ -20,8 +20,8 @@ pub fn run(command: &EnvCommand) -> Result<Done> {
         EnvCommand::Step { env, set, precision } => {
             let instance = instance(find(env).map_err(Usage)?, set)?;
             match precision {
-                Precision::F32 => step::<f32>(&instance, &instance.simulator(), |x| x as f32)?,
-                Precision::F64 => step::<f64>(&instance, &instance.simulator(), |x| x)?,
+                args::Precision::F32 => step::<f32>(&instance)?,
+                args::Precision::F64 => step::<f64>(&instance)?,
             }
         }
     }
@@ -120,10 +120,8 @@ struct Stepped<F> {
     terminated: bool,
 }
 
-fn step<F: Real + Serialize>(instance: &Instance, simulator: &Simulator<F>, round: fn(f64) -> F) -> Result<()>
-where
-    dyn Environment: Simulate<F>,
-{
+fn step<F: Precision + Serialize>(instance: &Instance) -> Result<()> {
+    let simulator = instance.simulator::<F>();
     let spec = instance.spec();
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.context("reading stdin")?;
@@ -134,10 +132,10 @@ where
         let input: Input = serde_json::from_str(&line)
             .map_err(|error| wrong(format!("{error}; expected {{\"state\":[..],\"action\":[..]}}")))?;
         check(spec, &input).map_err(wrong)?;
-        let mut state: Vec<F> = input.state.into_iter().map(round).collect();
-        let action: Vec<F> = input.action.into_iter().map(round).collect();
+        let mut state: Vec<F> = input.state.into_iter().map(F::from_f64).collect();
+        let action: Vec<F> = input.action.into_iter().map(F::from_f64).collect();
         let transition = simulator.step(&mut state, &action);
-        let mut obs = vec![round(0.0); spec.observation.width()];
+        let mut obs = vec![F::default(); spec.observation.width()];
         simulator.observe(&state, &mut obs);
         print_json(&Stepped { state, obs, reward: transition.reward, terminated: transition.terminated })?;
     }

@@ -76,7 +76,7 @@ pub fn sets(setup: &Setup) -> Vec<(&str, Vec<Instance>)> {
 pub fn evaluate(
     directory: &RunDirectory,
     setup: &Setup,
-    engine: &Engine,
+    engine: &Engine<f32>,
     (round, theta): (u32, &[f32]),
     (on, instances): (&str, &[Instance]),
     request: &Request,

@@ -62,7 +62,10 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let mut manifest = directory.manifest()?;
     let device = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = select(device.parse()?, setup.work())?;
-    describe(&mut manifest, &device, &selection);
+    let finished = checkpoint.as_ref().is_some_and(|c| c.header.progress.round == setup.experiment.training.rounds);
+    if !finished {
+        describe(&mut manifest, &device, &selection);
+    }
     run(&directory, &setup, &selection, manifest, checkpoint, args.output.into())
 }
 
@@ -115,7 +118,7 @@ fn run(
         output.text(record.table())?;
         records.push(record);
     }
-    manifest.finished = Some(now());
+    manifest.finished.get_or_insert_with(now);
     directory.write_manifest(&manifest)?;
     let report = fedrl_report::write(directory.path())?;
     summary(directory, &ending, Some(&report), &records, output)?;
