@@ -29,18 +29,15 @@ pub struct Setup {
     pub held_out: Vec<HeldOut>,
     /// The policy.
     pub policy: Policy,
-    /// Its initial parameters.
-    pub theta: Vec<f32>,
+    source: String,
 }
 
 impl Setup {
-    /// Checks and builds; `source` names the experiment's file in messages. Nothing is created. A
-    /// run that has a checkpoint no longer needs the file of `policy.initial`, so it is read only
-    /// for a `fresh` one.
+    /// Checks and builds; `source` names the experiment's file in messages. Nothing is created.
     ///
     /// # Errors
     /// Whatever does not fit together.
-    pub fn new(experiment: Experiment, source: &str, fresh: bool) -> Result<Self, ConfigError> {
+    pub fn new(experiment: Experiment, source: &str) -> Result<Self, ConfigError> {
         let fail = |key: &str, problem: String| ConfigError::at(source, key, problem);
         let config = &experiment.environment;
         let environment = fedrl_envs::find(&config.id).map_err(|problem| fail("environment.id", problem))?;
@@ -62,16 +59,23 @@ impl Setup {
         let spec = environment.spec();
         let policy = Policy::new(&experiment.policy, &spec.observation, &spec.action)
             .map_err(|problem| fail("policy", problem.to_string()))?;
-        let theta = match experiment.policy.initial.as_ref().filter(|_| fresh) {
-            None => policy.initial(Key::new(seed, Purpose::Initialisation)),
+        Ok(Setup { environment, agents, held_out, policy, experiment, source: source.into() })
+    }
+
+    /// The policy's initial parameters θ_0: drawn, or read from `policy.initial`. Only a run without
+    /// a checkpoint needs them.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is of another policy.
+    pub fn initial(&self) -> Result<Vec<f32>, ConfigError> {
+        let fail = |problem: String| ConfigError::at(&self.source, "policy.initial", problem);
+        match &self.experiment.policy.initial {
+            None => Ok(self.policy.initial(Key::new(self.experiment.training.seed, Purpose::Initialisation))),
             Some(path) => {
-                let bytes = std::fs::read(path)
-                    .map_err(|error| fail("policy.initial", format!("cannot read {path}: {error}")))?;
-                fedrl_models::files::from_bytes(&policy, &bytes)
-                    .map_err(|error| fail("policy.initial", format!("{path}: {error}")))?
+                let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot read {path}: {error}")))?;
+                fedrl_models::files::from_bytes(&self.policy, &bytes).map_err(|error| fail(format!("{path}: {error}")))
             }
-        };
-        Ok(Setup { environment, agents, held_out, policy, theta, experiment })
+        }
     }
 
     /// Steps after which an episode is truncated.

@@ -167,8 +167,8 @@ impl<'a> Trainer<'a> {
     }
 
     fn start<A: Algorithm<f32>>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
-        let started =
-            algorithm.start(self.world, self.setup.theta.clone()).map_err(|error| self.failed(error, 0, journal))?;
+        let theta = self.setup.initial().map_err(RunError::from)?;
+        let started = algorithm.start(self.world, theta).map_err(|error| self.failed(error, 0, journal))?;
         let mut state = TrainState::new(started.state, self.world.agents.len());
         state.progress.observe(&started.reports);
         self.check(&state.server, &state.progress, journal)?;

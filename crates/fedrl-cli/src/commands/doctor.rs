@@ -53,5 +53,5 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
 fn setup(config: &Path) -> Result<Setup> {
     let source = Source::read(config)?;
     let name = source.name().to_string();
-    Ok(Setup::new(source.experiment()?, &name, true)?)
+    Ok(Setup::new(source.experiment()?, &name)?)
 }

@@ -101,7 +101,7 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
     let name = source.name().to_string();
-    let setup = Setup::new(source.experiment()?, &name, false)?;
+    let setup = Setup::new(source.experiment()?, &name)?;
     if let Some(episodes) = args.episodes.filter(|episodes| !(1..=1_000_000).contains(episodes)) {
         return Err(Usage(format!("--episodes is {episodes}, expected a whole number from 1 to 1000000")).into());
     }

@@ -27,7 +27,9 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
         let path = std::path::absolute(&*initial).with_context(|| format!("policy.initial {initial}"))?;
         *initial = path.display().to_string();
     }
-    let setup = Setup::new(experiment, &name, true)?;
+    let setup = Setup::new(experiment, &name)?;
+    // Read again when training starts; a file that does not fit is refused before anything is made.
+    setup.initial()?;
     let choice: DeviceChoice = args.device.parse()?;
     let selection = select(choice, setup.work())?;
 
@@ -58,7 +60,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let source = directory.source()?;
     let name = source.name().to_string();
     let checkpoint = directory.checkpoint(args.from)?;
-    let setup = Setup::new(source.experiment()?, &name, checkpoint.is_none())?;
+    let setup = Setup::new(source.experiment()?, &name)?;
     let mut manifest = directory.manifest()?;
     let device = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = select(device.parse()?, setup.work())?;

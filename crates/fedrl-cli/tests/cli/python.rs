@@ -35,7 +35,7 @@ fn python(script: &str, argument: &Path, input: &str) -> String {
 /// The policy of a run and its parameters at the end, read as the program reads them.
 fn policy(place: &Place, round: u32) -> (Policy, Vec<f32>) {
     let source = Source::read(&place.path("run/config.toml")).expect("an experiment");
-    let policy = Setup::new(source.experiment().expect("an experiment"), "config.toml", false).expect("a setup").policy;
+    let policy = Setup::new(source.experiment().expect("an experiment"), "config.toml").expect("a setup").policy;
     let file = place.path(&format!("run/checkpoints/round-{round:06}/policy.safetensors"));
     let theta = fedrl_models::files::from_bytes(&policy, &std::fs::read(file).expect("a file")).expect("a policy");
     (policy, theta)
