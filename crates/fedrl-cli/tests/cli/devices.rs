@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, tiny};
 
 /// The relative difference that rounding may make.
 const TOLERANCE: f64 = 1e-4;
@@ -27,17 +27,17 @@ fn closest_draw(place: &Place, run: &str) -> f64 {
     margins.map(|margin| margin.as_f64().expect("a number")).fold(f64::INFINITY, f64::min)
 }
 
-#[test]
+/// Trains three rounds of the place's experiment on both and compares θ.
 #[allow(clippy::print_stderr, reason = "a tie is for the reader of the test's output")]
-fn theta_is_the_same_on_both() {
+fn assert_same_on_both(place: &Place) {
     adapters();
-    let place = Place::tiny();
     for (device, run) in [("cpu", "cpu"), ("wgpu:0", "wgpu")] {
+        let short = ["--set", "training.rounds=3", "--set", "evaluation.episodes=1"];
         place
-            .fedrl(&["train", "experiment.toml", "--device", device, "--out", run, "--set", "training.rounds=3"])
+            .fedrl(&[["train", "experiment.toml", "--device", device, "--out", run].as_slice(), &short].concat())
             .done();
     }
-    let closest = closest_draw(&place, "cpu").min(closest_draw(&place, "wgpu"));
+    let closest = closest_draw(place, "cpu").min(closest_draw(place, "wgpu"));
     if closest < TIE {
         eprintln!("a tie: a draw lay {closest:e} from its threshold, so the two runs cannot be compared");
         return;
@@ -54,6 +54,19 @@ fn theta_is_the_same_on_both() {
     }
     // It did learn something, which 1e-4 would see.
     assert_ne!(cpu, place.theta("cpu", 0));
+}
+
+#[test]
+fn theta_of_the_quickstart_is_the_same_on_both() {
+    assert_same_on_both(&Place::with(include_str!("../../../../configs/quickstart.toml")));
+}
+
+#[test]
+fn theta_of_every_algorithm_is_the_same_on_both() {
+    assert_same_on_both(&Place::tiny());
+    assert_same_on_both(&Place::with(&tiny(&[("name = \"fedsvrpg-m\"", "name = \"fedhapg-m\"")])));
+    let names = ("name = \"fedsvrpg-m\"\nbeta = 0.5\n", "name = \"fast-fedpg\"\n");
+    assert_same_on_both(&Place::with(&tiny(&[names])));
 }
 
 #[test]
