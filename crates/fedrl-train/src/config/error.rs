@@ -41,7 +41,22 @@ fn explain(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("missing field ") {
         return format!("the key {} is missing", rest.trim());
     }
-    message.to_string()
+    in_plain_words(message)
+}
+
+/// serde's names of types in words for people.
+fn in_plain_words(message: &str) -> String {
+    let words = [
+        ("expected u32", "expected a whole number >= 0"),
+        ("expected u64", "expected a whole number >= 0"),
+        ("expected usize", "expected a whole number >= 0"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+    ];
+    match words.iter().find(|(technical, _)| message.ends_with(technical)) {
+        Some((technical, plain)) => format!("{}{plain}", &message[..message.len() - technical.len()]),
+        None => message.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -55,6 +70,8 @@ mod tests {
             error.to_string(),
             "a.toml: training: unknown key `round`; did you mean `rounds`? (known: rounds, seed)"
         );
+        let error = ConfigError::at("a.toml", "agents.count", "invalid value: integer `-6`, expected usize");
+        assert_eq!(error.to_string(), "a.toml: agents.count: invalid value: integer `-6`, expected a whole number >= 0");
         let error = ConfigError::at("a.toml", "agents", "missing field `count`");
         assert_eq!(error.to_string(), "a.toml: agents: the key `count` is missing");
     }
