@@ -35,13 +35,14 @@ impl Verified {
     pub(crate) fn read(directory: &RunDirectory, rounds: u32) -> Result<Self, RunError> {
         let path = directory.metrics_path();
         let damaged = |reason: String| RunError::Damaged { path: path.clone(), reason };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match std::fs::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && rounds == 0 => String::new(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && rounds == 0 => Vec::new(),
             Err(error) => return Err(damaged(error.to_string())),
         };
         let (mut read, mut bytes) = (Vec::new(), 0);
-        for (index, line) in text.split_inclusive('\n').take(rounds as usize).enumerate() {
+        let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        for (index, line) in lines.take(rounds as usize).enumerate() {
             let metrics = RoundMetrics::from_line(line).filter(|metrics| metrics.round() as usize == index + 1);
             let metrics = metrics.ok_or_else(|| damaged(format!("line {} is not round {}", index + 1, index + 1)))?;
             read.push(metrics);

@@ -77,8 +77,8 @@ impl RoundMetrics {
     }
 
     /// The object read back from a line of `metrics.jsonl`.
-    pub(crate) fn from_line(line: &str) -> Option<Self> {
-        serde_json::from_str(line).ok().map(RoundMetrics)
+    pub(crate) fn from_line(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok().map(RoundMetrics)
     }
 
     /// The round, from 1.

@@ -8,5 +8,6 @@ mod fedhapg_m;
 mod fedsvrpg_m;
 mod identities;
 mod learning;
+mod momentum;
 mod oracle;
 mod support;

@@ -71,7 +71,10 @@ mod tests {
             "a.toml: training: unknown key `round`; did you mean `rounds`? (known: rounds, seed)"
         );
         let error = ConfigError::at("a.toml", "agents.count", "invalid value: integer `-6`, expected usize");
-        assert_eq!(error.to_string(), "a.toml: agents.count: invalid value: integer `-6`, expected a whole number >= 0");
+        assert_eq!(
+            error.to_string(),
+            "a.toml: agents.count: invalid value: integer `-6`, expected a whole number >= 0"
+        );
         let error = ConfigError::at("a.toml", "agents", "missing field `count`");
         assert_eq!(error.to_string(), "a.toml: agents: the key `count` is missing");
     }
