@@ -24,6 +24,13 @@ pub enum Command {
     Eval(EvalArgs),
     /// Write a run's HTML report.
     Report(ReportArgs),
+    /// Compare runs by their training returns, seed by seed.
+    ///
+    /// Runs whose experiments differ in nothing but training.seed are one group; every group is
+    /// compared to the first. `final` is the mean training return over the last tenth of a run's
+    /// rounds, `area` that over all of them. Intervals are 95 % bootstrap intervals of the mean over
+    /// seeds; two or three seeds give the range.
+    Compare(CompareArgs),
     /// Environments: list, describe, step.
     Env(EnvArgs),
     /// Show the devices here and which one `auto` takes.
@@ -108,6 +115,20 @@ pub struct ReportArgs {
     /// The run directories.
     #[arg(required = true)]
     pub runs: Vec<PathBuf>,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// The run directories.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Draw the learning curves to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// How much is said.
     #[command(flatten)]
     pub output: OutputArgs,

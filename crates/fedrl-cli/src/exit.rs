@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use fedrl_engine::DeviceError;
+use fedrl_report::ReportError;
 use fedrl_train::{CheckpointError, ConfigError, RunError, TrainError};
 
 /// How a command ended that did not fail.
@@ -50,6 +51,9 @@ fn classify(error: &Error) -> u8 {
     };
     for cause in error.chain() {
         if cause.is::<Usage>() || cause.is::<ConfigError>() || cause.is::<DeviceError>() {
+            return 2;
+        }
+        if let Some(ReportError::Incomparable(_)) = cause.downcast_ref() {
             return 2;
         }
         match cause.downcast_ref::<TrainError>() {

@@ -1,4 +1,5 @@
-//! `fedrl`: train a policy over agents whose environments differ, resume, evaluate, report.
+//! `fedrl`: train a policy over agents whose environments differ, resume, evaluate, report,
+//! compare.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 bad usage or
 //! bad configuration, 3 damaged data, 130 interrupted after a checkpoint.
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Command::Resume(args) => commands::train::resume(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Env(args) => commands::env::run(&args.command),
         Command::Doctor(args) => commands::doctor::run(&args),
     };

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// Why a report could not be written.
+/// Why a report or a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -48,7 +48,7 @@ pub enum ReportError {
         previous: u64,
     },
     /// A picture cannot be drawn.
-    #[error("cannot draw figures/{figure}")]
+    #[error("cannot draw {figure}")]
     Draw {
         /// The name of its file.
         figure: &'static str,
@@ -66,6 +66,63 @@ pub enum ReportError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The runs given cannot be compared.
+    #[error(transparent)]
+    Incomparable(#[from] Incomparable),
+}
+
+/// Why runs cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Incomparable {
+    /// None was given.
+    #[error("there is nothing to compare; expected at least one run")]
+    NoRun,
+    /// A directory was given twice.
+    #[error("the run {path} is given twice", path = .0.display())]
+    GivenTwice(PathBuf),
+    /// Two runs would be one and the same pair's half.
+    #[error(
+        "{one} and {other} are the same experiment with the same seed, {seed}; give one of them",
+        one = one.display(), other = other.display()
+    )]
+    SameSeed {
+        /// A run.
+        one: PathBuf,
+        /// A later one that repeats it.
+        other: PathBuf,
+        /// Their seed.
+        seed: u64,
+    },
+    /// A run has nothing to be measured by yet.
+    #[error("the run {path} has no finished round", path = .0.display())]
+    NoRound(PathBuf),
+    /// Returns of different environments mean different things.
+    #[error(
+        "{one} trains in {of_one} and {other} in {of_other}; only runs of one environment can be compared",
+        one = one.display(), other = other.display()
+    )]
+    Environments {
+        /// A run.
+        one: PathBuf,
+        /// The id of its environment.
+        of_one: String,
+        /// A run in another environment.
+        other: PathBuf,
+        /// The id of that environment.
+        of_other: String,
+    },
+    /// There are more groups than colours.
+    #[error("{groups} groups cannot be told apart in one picture; compare at most {most}")]
+    TooManyGroups {
+        /// How many there are.
+        groups: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// No group has a round in which all of its runs have a finite return.
+    #[error("there is no finite return to draw")]
+    NoCurve,
 }
 
 impl ReportError {

@@ -1,7 +1,8 @@
 //! The report of a run: one self-contained HTML page (inline styles and SVG, no network), and
 //! the same pictures as files. It reads the files of a run directory and nothing else, and equal
-//! files give equal bytes.
+//! files give equal bytes. And the comparison of several runs by their returns: [`compare`].
 
+pub mod compare;
 mod error;
 mod evaluation;
 mod figures;
@@ -10,7 +11,7 @@ mod page;
 mod run;
 mod save;
 
-pub use error::ReportError;
+pub use error::{Incomparable, ReportError};
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! The program as its users meet it: the real binary, in directories of its own.
 
 mod compare;
+mod compare_runs;
 mod damage;
 #[cfg(feature = "wgpu")]
 mod devices;

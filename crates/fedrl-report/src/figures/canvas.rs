@@ -10,27 +10,33 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 
-pub(super) type DrawError = DrawingAreaErrorKind<std::io::Error>;
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+pub(crate) type DrawError = DrawingAreaErrorKind<std::io::Error>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 // Okabe and Ito, "Color universal design", 2008.
-pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
-pub(super) const SKY_BLUE: RGBColor = RGBColor(0x56, 0xB4, 0xE9);
-pub(super) const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
-pub(super) const VERMILLION: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
+pub(crate) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
+pub(crate) const SKY_BLUE: RGBColor = RGBColor(0x56, 0xB4, 0xE9);
+pub(crate) const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
+pub(crate) const VERMILLION: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
+const ORANGE: RGBColor = RGBColor(0xE6, 0x9F, 0x00);
+const PURPLE: RGBColor = RGBColor(0xCC, 0x79, 0xA7);
+
+/// Colours for series that are alike, those that are easiest to tell apart first.
+pub(crate) const PALETTE: [RGBColor; 7] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, TEXT];
 
 const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
-pub(super) const AXIS: RGBColor = RGBColor(0x9A, 0xA1, 0xAB);
+pub(crate) const AXIS: RGBColor = RGBColor(0x9A, 0xA1, 0xAB);
 const TEXT: RGBColor = RGBColor(0x33, 0x38, 0x40);
 
 const WIDTH: u32 = 1600;
 /// The strip above a plot that holds its legend.
-pub(super) const LEGEND_HEIGHT: u32 = 64;
+pub(crate) const LEGEND_HEIGHT: u32 = 64;
+const LEGEND_LEFT: i32 = 158;
 const FONT_SIZE: f64 = 27.0;
 
 /// An SVG document of the given height with what `paint` paints.
-pub(super) fn svg(height: u32, paint: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
+pub(crate) fn svg(height: u32, paint: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
@@ -42,16 +48,16 @@ pub(super) fn svg(height: u32, paint: impl FnOnce(&Area<'_>) -> Result<(), DrawE
 }
 
 /// One axis: what it measures, over which range.
-pub(super) struct Axis<'a> {
-    pub(super) label: &'a str,
-    pub(super) range: Range<f64>,
+pub(crate) struct Axis<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) range: Range<f64>,
     /// Whether only whole numbers mean something.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl<'a> Axis<'a> {
     /// An axis of measured values, a little wider than they are.
-    pub(super) fn around(label: &'a str, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn around(label: &'a str, values: impl Iterator<Item = f64>) -> Self {
         // The search for ticks never ends on an infinite span.
         let bounded = values.map(|x| x.clamp(-1e307, 1e307));
         let (low, high) = bounded.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
@@ -64,14 +70,14 @@ impl<'a> Axis<'a> {
     }
 
     /// The axis of the rounds `first..=last`.
-    pub(super) fn rounds(first: u64, last: u64) -> Self {
+    pub(crate) fn rounds(first: u64, last: u64) -> Self {
         let (first, last) = (first as f64, last as f64);
         let range = if first < last { first..last } else { first - 0.5..last + 0.5 };
         Axis { label: "round", range, whole: true }
     }
 
     /// The axis of the variants `1..=count`.
-    pub(super) fn variants(count: usize) -> Self {
+    pub(crate) fn variants(count: usize) -> Self {
         Axis { label: "variant (number in the tables)", range: 0.5..count as f64 + 0.5, whole: true }
     }
 
@@ -82,7 +88,7 @@ impl<'a> Axis<'a> {
 }
 
 /// Axes with horizontal grid lines, filling `area`.
-pub(super) fn axes<'a>(area: &Area<'a>, x: &Axis<'_>, y: &Axis<'_>) -> Result<Chart<'a>, DrawError> {
+pub(crate) fn axes<'a>(area: &Area<'a>, x: &Axis<'_>, y: &Axis<'_>) -> Result<Chart<'a>, DrawError> {
     let mut chart = ChartBuilder::on(area)
         .margin_left(8)
         .margin_right(40)
@@ -110,7 +116,7 @@ pub(super) fn axes<'a>(area: &Area<'a>, x: &Axis<'_>, y: &Axis<'_>) -> Result<Ch
 }
 
 /// A line through `points`; a dot if there is only one, nothing if there is none.
-pub(super) fn line(
+pub(crate) fn line(
     chart: &Chart<'_>,
     points: impl Iterator<Item = (f64, f64)>,
     style: ShapeStyle,
@@ -126,7 +132,7 @@ pub(super) fn line(
 
 /// How a series looks, in the plot and in its legend.
 #[derive(Clone, Copy)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Line(ShapeStyle),
     Band(RGBAColor),
     Disc(RGBColor),
@@ -135,7 +141,7 @@ pub(super) enum Mark {
 }
 
 /// Draws `mark` centred at the pixel `(x, y)`.
-pub(super) fn mark(area: &Area<'_>, mark: Mark, (x, y): (i32, i32)) -> Result<(), DrawError> {
+pub(crate) fn mark(area: &Area<'_>, mark: Mark, (x, y): (i32, i32)) -> Result<(), DrawError> {
     match mark {
         Mark::Line(style) => area.draw(&PathElement::new([(x - 22, y), (x + 22, y)], style)),
         Mark::Band(color) => area.draw(&Rectangle::new([(x - 22, y - 13), (x + 22, y + 13)], color.filled())),
@@ -148,16 +154,34 @@ pub(super) fn mark(area: &Area<'_>, mark: Mark, (x, y): (i32, i32)) -> Result<()
 }
 
 /// A row of marks and what they mean, at the top of `area`.
-pub(super) fn legend(area: &Area<'_>, entries: &[(Mark, &str)]) -> Result<(), DrawError> {
-    let mut x = 158;
+pub(crate) fn legend(area: &Area<'_>, entries: &[(Mark, &str)]) -> Result<(), DrawError> {
+    let mut x = LEGEND_LEFT;
     let y = LEGEND_HEIGHT as i32 / 2;
     for (symbol, text) in entries {
         mark(area, *symbol, (x + 22, y))?;
         area.draw(&Text::new(*text, (x + 58, y), font().pos(Pos::new(HPos::Left, VPos::Center))))?;
-        // The width is a guess: the font is the reader's.
-        x += 58 + (0.56 * FONT_SIZE * text.chars().count() as f64) as i32 + 44;
+        x += legend_width(text);
     }
     Ok(())
+}
+
+/// The entries of a legend in as many rows as they need, each for [`legend`].
+pub(crate) fn legend_rows<'a, 'b>(entries: &'a [(Mark, &'b str)]) -> Vec<&'a [(Mark, &'b str)]> {
+    let (mut rows, mut start, mut x) = (Vec::new(), 0, LEGEND_LEFT);
+    for (index, (_, text)) in entries.iter().enumerate() {
+        if index > start && x + legend_width(text) > WIDTH as i32 {
+            rows.push(&entries[start..index]);
+            (start, x) = (index, LEGEND_LEFT);
+        }
+        x += legend_width(text);
+    }
+    rows.push(&entries[start..]);
+    rows
+}
+
+/// How much room an entry takes; a guess, as the font is the reader's.
+fn legend_width(text: &str) -> i32 {
+    58 + (0.56 * FONT_SIZE * text.chars().count() as f64) as i32 + 44
 }
 
 fn font() -> TextStyle<'static> {

@@ -1,6 +1,6 @@
 //! The pictures, as SVG text.
 
-mod canvas;
+pub(crate) mod canvas;
 mod generalisation;
 mod importance;
 mod learning;

@@ -1,0 +1,121 @@
+//! `fedrl compare`.
+
+use anyhow::Result;
+use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, compare};
+use fedrl_train::RunDirectory;
+
+use crate::args::CompareArgs;
+use crate::exit::{Done, Usage};
+use crate::output::{Output, table};
+
+/// Compares runs.
+pub fn run(args: &CompareArgs) -> Result<Done> {
+    let output = Output::from(args.output);
+    if let Some(file) = args.svg.as_deref().filter(|file| file.is_dir()) {
+        return Err(Usage(format!("--svg {} is a directory, expected a file to write", file.display())).into());
+    }
+    for run in &args.runs {
+        RunDirectory::open(run)?;
+    }
+    let comparison = compare(&args.runs)?;
+    if let Some(file) = &args.svg {
+        comparison.write_svg(file)?;
+    }
+    notes(&comparison).iter().for_each(|line| output.note(line));
+    output.text(text(&comparison))?;
+    output.value(&comparison)?;
+    Ok(Done::Complete)
+}
+
+/// What a reader of the numbers should know of the runs.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let runs = || comparison.groups.iter().flat_map(|group| &group.runs);
+    let rounds = |run: &Member| run.rounds;
+    let mut notes = Vec::new();
+    if let (Some(least), Some(most)) = (runs().map(rounds).min(), runs().map(rounds).max())
+        && least != most
+    {
+        notes
+            .push(format!("note: the runs have finished from {least} to {most} rounds; each counts with those it has"));
+    }
+    let holed: Vec<String> =
+        runs().filter(|run| !run.area.is_finite()).map(|run| run.path.display().to_string()).collect();
+    if !holed.is_empty() {
+        notes.push(format!("note: rounds without a finite return, hence no mean over them: {}", holed.join(", ")));
+    }
+    notes
+}
+
+/// The tables for people.
+fn text(comparison: &Comparison) -> String {
+    let groups = &comparison.groups;
+    let rows = groups.iter().map(|group| {
+        let [final_return, area] = [&group.final_return, &group.area].map(|estimate| cells(estimate, number));
+        [vec![group.label.clone(), group.runs.len().to_string()], final_return, area].concat()
+    });
+    let returns = table(&["training return", "seeds", "final", "95 %", "area", "95 %"], rows.collect(), 1);
+    let sections = [Some(returns), differences(groups), evaluations(groups)];
+    let sections: Vec<String> = sections.into_iter().flatten().collect();
+    format!("\n{}\n\n{}\n", comparison.environment, sections.join("\n\n"))
+}
+
+/// The differences to the first group, if there is another.
+fn differences(groups: &[Group]) -> Option<String> {
+    let (first, others) = groups.split_first().filter(|(_, others)| !others.is_empty())?;
+    let row = |group: &Group| {
+        let mut row = vec![group.label.clone()];
+        match group.paired.as_ref().filter(|paired| !paired.seeds.is_empty()) {
+            Some(paired) => {
+                row.push(paired.seeds.len().to_string());
+                row.extend(cells(&paired.final_return, signed));
+                row.extend(cells(&paired.area, signed));
+            }
+            None => row.extend(["0", "no common seed", "", "", ""].map(String::from)),
+        }
+        row
+    };
+    let title = format!("minus {}", first.label);
+    let header = [title.as_str(), "pairs", "final", "95 %", "area", "95 %"];
+    Some(table(&header, others.iter().map(row).collect(), 1))
+}
+
+/// The evaluations that every run has, if there are any.
+fn evaluations(groups: &[Group]) -> Option<String> {
+    type Set = (&'static str, fn(&EvaluationMeans) -> Option<f64>);
+    let all: [Set; 3] = [
+        ("agents", |means| means.agents),
+        ("interpolation", |means| means.interpolation),
+        ("extrapolation", |means| means.extrapolation),
+    ];
+    let first = groups.first()?;
+    let sets: Vec<Set> = all.into_iter().filter(|(_, mean)| mean(&first.evaluation).is_some()).collect();
+    if sets.is_empty() {
+        return None;
+    }
+    let header: Vec<&str> = std::iter::once("evaluation").chain(sets.iter().map(|(name, _)| *name)).collect();
+    let row = |group: &Group| {
+        let means = sets.iter().map(|(_, mean)| mean(&group.evaluation).map_or_else(none, number));
+        std::iter::once(group.label.clone()).chain(means).collect()
+    };
+    Some(table(&header, groups.iter().map(row).collect(), 1))
+}
+
+/// The mean and the interval.
+fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String> {
+    let Estimate { mean, low, high, .. } = *estimate;
+    let interval = if low.is_nan() || high.is_nan() { none() } else { format!("{} .. {}", write(low), write(high)) };
+    vec![write(mean), interval]
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { format!("{value:.2}") } else { none() }
+}
+
+fn signed(value: f64) -> String {
+    if value.is_finite() { format!("{value:+.2}") } else { none() }
+}
+
+/// What stands for a number that is not there.
+fn none() -> String {
+    "–".into()
+}
