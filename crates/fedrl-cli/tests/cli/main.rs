@@ -2,6 +2,7 @@
 
 mod compare;
 mod compare_runs;
+mod configs;
 mod damage;
 #[cfg(feature = "wgpu")]
 mod devices;
