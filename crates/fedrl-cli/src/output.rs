@@ -36,7 +36,7 @@ impl Output {
 
     /// A result for people, on stdout.
     pub fn text(&self, text: impl AsRef<str>) -> io::Result<()> {
-        if self.json { Ok(()) } else { writeln!(io::stdout(), "{}", text.as_ref()) }
+        if self.json { Ok(()) } else { line(text.as_ref()) }
     }
 
     /// A result for programs: one line of JSON on stdout.
@@ -47,7 +47,15 @@ impl Output {
 
 /// One line of JSON on stdout.
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", serde_json::to_string(value)?)
+    line(&serde_json::to_string(value)?)
+}
+
+/// A line on stdout. That nobody reads it, as after `| head`, is no reason to stop.
+fn line(text: &str) -> io::Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 /// One line under the header and none elsewhere.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -234,7 +235,7 @@ fn the_number_of_threads_changes_nothing() {
     let place = Place::tiny();
     for threads in ["1", "2"] {
         let mut command = place.command(&["train", "experiment.toml", "--device", "cpu", "--quiet", "--out", threads]);
-        let status = command.env("RAYON_NUM_THREADS", threads).stdout(std::process::Stdio::null()).status().unwrap();
+        let status = command.env("RAYON_NUM_THREADS", threads).stdout(Stdio::null()).status().unwrap();
         assert!(status.success());
     }
     assert_same_run(&place.path("1"), &place.path("2"));
@@ -303,4 +304,16 @@ fn plain_averaging_is_the_algorithm_without_momentum() {
         assert_eq!(plain.theta("run", round), without.theta("run", round));
     }
     assert!(plain.metrics("run")[0].get("importance/weight_mean").is_none());
+}
+
+/// As after `fedrl train … | head -1`.
+#[test]
+fn a_run_is_finished_though_nobody_reads_its_results() {
+    let place = Place::tiny();
+    let mut command = place.command(&["train", "experiment.toml", "--device", "cpu", "--out", "run"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert!(place.path("run/report.html").is_file());
+    assert!(place.read_json("run/manifest.json")["finished"].is_string());
 }
