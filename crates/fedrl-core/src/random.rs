@@ -112,8 +112,8 @@ pub enum Purpose {
     Participation = 3,
     /// Trajectories of training.
     Training = 4,
-    /// Trajectories of an initial estimate made before the first round.
-    InitialEstimate = 5,
+    /// Trajectories of estimates at the parameters that all agents share: u_0, or ĝ_i(θ̄_r).
+    CommonEstimate = 5,
     /// Episodes of an evaluation.
     Evaluation = 6,
     /// Resampling in a bootstrap.

@@ -282,8 +282,9 @@ impl RunDirectory {
         };
         match rounds.iter().copied().rev().find(|earlier| whole(earlier)) {
             Some(earlier) => format!(
-                "; the one before it, round-{earlier:06}, is whole: `fedrl resume {} --from {earlier}`",
-                self.path.display()
+                "; the one before it, round-{earlier:06}, is whole: `fedrl resume {run} --from {earlier}` goes on from it, \
+                 `fedrl eval {run} --checkpoint {earlier}` evaluates it",
+                run = self.path.display()
             ),
             None => "; there is no earlier one that is whole".into(),
         }

@@ -33,7 +33,7 @@ impl<F: Number> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
         let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
         let at = Matrix::repeat(theta, agents.len());
-        let key = |agent: &Agent<F>| self.world.key(Purpose::InitialEstimate, agent.id, self.round);
+        let key = |agent: &Agent<F>| self.world.key(Purpose::CommonEstimate, agent.id, self.round);
         let (gradients, tau) = estimate(self.world, self.config, &agents, &at, key)?;
         let answers = (0..agents.len()).map(|index| {
             let gradient = gradients.row(index).to_vec();

@@ -33,7 +33,7 @@ impl<F: Number> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
         let horizon = self.config.horizon.min(self.world.max_episode_steps);
         let replicas: Vec<Replica<F>> = block
             .iter()
-            .map(|(agent, ())| agent.replica(theta, self.world.key(Purpose::InitialEstimate, agent.id, 0)))
+            .map(|(agent, ())| agent.replica(theta, self.world.key(Purpose::CommonEstimate, agent.id, 0)))
             .collect();
         let trajectories = engine.rollout(policy, &replicas, self.batch, horizon, Mode::Sampled)?;
         let at = Matrix::repeat(theta, block.len());

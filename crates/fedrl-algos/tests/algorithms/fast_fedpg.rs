@@ -34,7 +34,7 @@ fn two_rounds_are_the_lines_of_the_paper() {
     let mut theta = initial(&world);
     for round in 0..2u32 {
         let own: Vec<Vec<f64>> = (0..agents)
-            .map(|agent| estimate(&theta, agent, world.key(Purpose::InitialEstimate, agent, round)))
+            .map(|agent| estimate(&theta, agent, world.key(Purpose::CommonEstimate, agent, round)))
             .collect();
         let common = mean(&own);
         let mut deltas = Vec::new();

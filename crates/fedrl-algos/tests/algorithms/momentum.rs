@@ -47,7 +47,7 @@ pub fn assert_two_rounds(
     let mut theta = initial(world);
     let mut previous = theta.clone();
     let at_start = (0..agents).map(|agent| {
-        let lived = trajectories(world, &theta, agent, world.key(Purpose::InitialEstimate, agent, 0), 10);
+        let lived = trajectories(world, &theta, agent, world.key(Purpose::CommonEstimate, agent, 0), 10);
         mean(&lived.iter().map(|tau| gradient(world, &theta, tau, config.discount)).collect::<Vec<_>>())
     });
     let mut momentum = mean(&at_start.collect::<Vec<_>>());

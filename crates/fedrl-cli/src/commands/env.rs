@@ -30,7 +30,7 @@ pub fn run(command: &EnvCommand) -> Result<Done> {
 
 fn list(json: bool) -> Result<()> {
     let output = Output::from(OutputArgs { json, quiet: false });
-    let row = |spec: &Spec| {
+    let row = |spec: &'static Spec| {
         vec![
             spec.id.to_string(),
             spec.observation.width().to_string(),
@@ -38,7 +38,7 @@ fn list(json: bool) -> Result<()> {
                 Space::Discrete { n } => format!("{n} choices"),
                 Space::Box { .. } => format!("{} numbers", spec.action.width()),
             },
-            spec.parameters.len().to_string(),
+            Instance::parameters(spec).count().to_string(),
             spec.summary.to_string(),
         ]
     };
