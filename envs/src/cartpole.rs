@@ -41,7 +41,7 @@ impl Dynamics for CartPole {
     }
 
     /// Explicit Euler: positions move with the velocities from before the step.
-    fn step<F: Real>(coefficients: &[F], state: &mut [F], action: &[F]) -> F {
+    fn step<F: Real>(coefficients: &[F], _draws: &[F], state: &mut [F], action: &[F]) -> F {
         let velocity = state[1];
         let angle = state[2];
         let spin = state[3];
@@ -109,6 +109,7 @@ static SPEC: std::sync::LazyLock<Spec> = std::sync::LazyLock::new(|| {
         action: Space::Discrete { n: 2 },
         state_width: 4,
         reset_draws: 4,
+        step_draws: 0,
         max_episode_steps: 500,
         parameters: &PARAMETERS,
         reward: "1 for every step, the last one included",

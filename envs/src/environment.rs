@@ -5,7 +5,7 @@
 use cubecl::prelude::*;
 use fedrl_core::{Real, Scalar, Space};
 
-use crate::{Parameter, ParameterError, Parameters};
+use crate::{Mdp, Parameter, ParameterError, Parameters};
 
 /// An environment's description for people and for the programs that size buffers.
 #[derive(Debug)]
@@ -24,6 +24,9 @@ pub struct Spec {
     pub state_width: usize,
     /// Uniform numbers that a reset consumes.
     pub reset_draws: usize,
+    /// Uniform numbers that a step consumes: none where the dynamics are deterministic, at most
+    /// [`STEP_DRAWS`].
+    pub step_draws: usize,
     /// Steps after which Gymnasium truncates an episode.
     pub max_episode_steps: usize,
     /// Parameters in which variants may differ, besides those every environment has.
@@ -36,6 +39,9 @@ pub struct Spec {
     pub source: &'static str,
 }
 
+/// The most uniform numbers that a step may consume.
+pub const STEP_DRAWS: usize = 2;
+
 /// The dynamics of an environment, generic over the scalar: native f32 and f64, and a kernel.
 ///
 /// `coefficients` is the table that [`Environment::coefficients`] derives from the parameters.
@@ -45,8 +51,9 @@ pub trait Dynamics: Send + Sync + 'static {
     fn reset<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F]);
     /// Writes what the agent sees of `state`.
     fn observe<F: Real>(coefficients: &[F], state: &[F], observation: &mut [F]);
-    /// Moves `state` one step on under `action` and returns the reward.
-    fn step<F: Real>(coefficients: &[F], state: &mut [F], action: &[F]) -> F;
+    /// Moves `state` one step on under `action` and returns the reward. `draws` are uniform in
+    /// `[0, 1)`.
+    fn step<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F], action: &[F]) -> F;
     /// Whether the episode has ended by itself in `state`.
     fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool;
 }
@@ -58,7 +65,7 @@ pub trait Simulate<F>: Send + Sync {
     /// See [`Dynamics::observe`].
     fn observe(&self, coefficients: &[F], state: &[F], observation: &mut [F]);
     /// See [`Dynamics::step`].
-    fn step(&self, coefficients: &[F], state: &mut [F], action: &[F]) -> F;
+    fn step(&self, coefficients: &[F], draws: &[F], state: &mut [F], action: &[F]) -> F;
     /// See [`Dynamics::terminated`].
     fn terminated(&self, coefficients: &[F], state: &[F]) -> bool;
 }
@@ -70,8 +77,8 @@ impl<D: Dynamics, F: Real> Simulate<F> for D {
     fn observe(&self, coefficients: &[F], state: &[F], observation: &mut [F]) {
         <D as Dynamics>::observe::<F>(coefficients, state, observation);
     }
-    fn step(&self, coefficients: &[F], state: &mut [F], action: &[F]) -> F {
-        <D as Dynamics>::step::<F>(coefficients, state, action)
+    fn step(&self, coefficients: &[F], draws: &[F], state: &mut [F], action: &[F]) -> F {
+        <D as Dynamics>::step::<F>(coefficients, draws, state, action)
     }
     fn terminated(&self, coefficients: &[F], state: &[F]) -> bool {
         <D as Dynamics>::terminated::<F>(coefficients, state)
@@ -89,6 +96,12 @@ pub trait Environment: Simulate<f32> + Simulate<f64> {
     /// # Errors
     /// Values that contradict each other.
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError>;
+
+    /// The whole decision process with these parameters, where it has finitely many states; rewards
+    /// neither scaled nor shifted.
+    fn mdp(&self, _given: &Parameters) -> Option<Mdp> {
+        None
+    }
 }
 
 /// A scalar at which environments can be simulated.

@@ -1,6 +1,6 @@
 //! One environment with its parameters set.
 
-use crate::{Environment, Parameter, ParameterError, Parameters, Precision, Range, Spec};
+use crate::{Environment, Mdp, Parameter, ParameterError, Parameters, Precision, Range, Spec};
 
 /// Parameters that every environment has: reward heterogeneity.
 const COMMON: [Parameter; 2] = [
@@ -74,6 +74,14 @@ impl Instance {
         &self.given
     }
 
+    /// The whole decision process, where it has finitely many states.
+    pub fn mdp(&self) -> Option<Mdp> {
+        let (scale, shift) = self.reward;
+        let mut mdp = self.environment.mdp(&self.given)?;
+        mdp.reward.iter_mut().for_each(|reward| *reward = *reward * scale + shift);
+        Some(mdp)
+    }
+
     /// The environment at the precision `F`, ready to run.
     pub fn simulator<F: Precision>(&self) -> Simulator<F> {
         Simulator {
@@ -121,9 +129,9 @@ impl<F: Precision> Simulator<F> {
         F::dynamics(self.environment).observe(&self.coefficients, state, observation);
     }
 
-    /// Moves `state` one step on.
-    pub fn step(&self, state: &mut [F], action: &[F]) -> Transition<F> {
-        let reward = F::dynamics(self.environment).step(&self.coefficients, state, action);
+    /// Moves `state` one step on; `draws` are uniform, as many as the environment's steps consume.
+    pub fn step(&self, draws: &[F], state: &mut [F], action: &[F]) -> Transition<F> {
+        let reward = F::dynamics(self.environment).step(&self.coefficients, draws, state, action);
         Transition {
             reward: reward * self.reward_scale + self.reward_shift,
             terminated: F::dynamics(self.environment).terminated(&self.coefficients, state),

@@ -8,17 +8,21 @@
 mod cartpole;
 mod environment;
 mod instance;
+mod mdp;
 mod parameter;
+mod random_mdp;
 mod variant;
 
 pub use cartpole::CartPole;
-pub use environment::{Dynamics, Environment, Precision, Simulate, Spec};
+pub use environment::{Dynamics, Environment, Precision, STEP_DRAWS, Simulate, Spec};
 pub use instance::{Instance, Simulator, Transition};
+pub use mdp::Mdp;
 pub use parameter::{Parameter, ParameterError, Parameters, Range};
+pub use random_mdp::RandomMdp;
 pub use variant::{Family, VariantError, VariantSet};
 
 /// Every environment, in the order they are listed to people.
-pub static ENVIRONMENTS: [&dyn Environment; 1] = [&CartPole];
+pub static ENVIRONMENTS: [&dyn Environment; 2] = [&CartPole, &RandomMdp];
 
 /// The environment called `id`.
 ///

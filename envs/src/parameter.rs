@@ -28,6 +28,12 @@ pub enum Range {
     Finite,
     /// Finite and greater than zero.
     Positive,
+    /// From 0 to 1, both included.
+    Share,
+    /// A whole number from 0 to 2^53.
+    Whole,
+    /// One of these words, written as its place in the list.
+    Choice(&'static [&'static str]),
 }
 
 impl Range {
@@ -38,16 +44,26 @@ impl Range {
             && match self {
                 Range::Finite => true,
                 Range::Positive => value > 0.0,
+                Range::Share => (0.0..=1.0).contains(&value),
+                Range::Whole => whole(value, 2f64.powi(53)),
+                Range::Choice(words) => whole(value, words.len() as f64 - 1.0),
             }
     }
 }
 
+fn whole(value: f64, most: f64) -> bool {
+    value.fract() == 0.0 && (0.0..=most).contains(&value)
+}
+
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Range::Finite => "a finite number",
-            Range::Positive => "a finite number > 0",
-        })
+        match self {
+            Range::Finite => f.write_str("a finite number"),
+            Range::Positive => f.write_str("a finite number > 0"),
+            Range::Share => f.write_str("a number from 0 to 1"),
+            Range::Whole => f.write_str("a whole number from 0 to 2^53"),
+            Range::Choice(words) => write!(f, "one of {}", words.join(", ")),
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fedrl_core::random::Key;
+use fedrl_core::random::{Key, Purpose};
 use rand::RngExt;
 use rand_distr::{Distribution, Normal};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Instance, ParameterError, Parameters};
+use crate::{Environment, Instance, ParameterError, Parameters, Range};
 
 /// The values that one parameter takes over the variants of a set.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,9 @@ pub enum Family {
     },
     /// `{ values = [0.1, 0.2] }`: one after the other.
     Values(Vec<f64>),
+    /// `"seed"`: the experiment's seed; `"index"`: the variant's number, from 0; or one of the words
+    /// that the parameter knows.
+    Word(String),
     /// `{ uniform = [0.1, 0.9] }`: independent uniform draws.
     Uniform {
         /// Least value.
@@ -52,7 +55,7 @@ impl Family {
     /// How many values the family itself asks for.
     fn count(&self) -> Option<usize> {
         match self {
-            Family::Constant(_) => None,
+            Family::Constant(_) | Family::Word(_) => None,
             Family::Values(values) => Some(values.len()),
             Family::Linspace { count, .. } | Family::Uniform { count, .. } | Family::Normal { count, .. } => *count,
         }
@@ -60,14 +63,21 @@ impl Family {
 
     /// Whether it cannot be read without knowing how many values are wanted.
     fn needs_count(&self) -> bool {
-        !matches!(self, Family::Constant(_)) && self.count().is_none()
+        !matches!(self, Family::Constant(_) | Family::Word(_)) && self.count().is_none()
     }
 
-    /// `n` values; random ones come from `key`.
-    fn draw(&self, n: usize, key: Key) -> Vec<f64> {
+    /// `n` values of a parameter with this `range`; random ones come from `key`. `None` for a word that
+    /// nobody knows.
+    fn draw(&self, n: usize, range: Option<Range>, seed: u64, key: Key) -> Option<Vec<f64>> {
         let mut rng = key.rng();
-        match *self {
+        Some(match *self {
             Family::Constant(value) => vec![value; n],
+            Family::Word(ref word) => match (range, word.as_str()) {
+                (Some(Range::Choice(words)), word) => vec![words.iter().position(|known| *known == word)? as f64; n],
+                (_, SEED) => vec![seed as f64; n],
+                (_, INDEX) => (0..n).map(|index| index as f64).collect(),
+                _ => return None,
+            },
             Family::Values(ref values) => values.clone(),
             Family::Linspace { low, .. } if n == 1 => vec![low],
             Family::Linspace { low, high, .. } => {
@@ -81,9 +91,12 @@ impl Family {
                 let normal = Normal::new(mean, deviation).unwrap_or_else(|_| unreachable!("checked deviation"));
                 (0..n).map(|_| normal.sample(&mut rng)).collect()
             }
-        }
+        })
     }
 }
+
+const SEED: &str = "seed";
+const INDEX: &str = "index";
 
 /// Parameters and the family each of them runs through: together, a list of variants.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -119,6 +132,16 @@ pub enum VariantError {
         /// The parameter.
         parameter: String,
     },
+    /// A word that stands for no value of this parameter.
+    #[error("`{parameter}`: {}", fedrl_core::unknown_name("value", word, known))]
+    Word {
+        /// The parameter.
+        parameter: String,
+        /// The word given.
+        word: String,
+        /// Words that it knows.
+        known: Vec<&'static str>,
+    },
     /// A list without values.
     #[error("`{parameter}` has no values")]
     Empty {
@@ -130,8 +153,8 @@ pub enum VariantError {
 impl VariantSet {
     /// The variants of `environment` that this set describes: `count` of them where the caller
     /// knows (one per agent), else as many as the families say. Parameters run side by side,
-    /// not as a grid. Random families draw from `key` and their parameter's name, so adding a
-    /// parameter does not change the values of another.
+    /// not as a grid. Random families draw from the experiment's `seed`, the number `which` of the set
+    /// and their parameter's name, so adding a parameter does not change the values of another.
     ///
     /// # Errors
     /// Families of different sizes, no size at all, or a variant that is no environment.
@@ -139,14 +162,21 @@ impl VariantSet {
         &self,
         environment: &'static dyn Environment,
         count: Option<usize>,
-        key: Key,
+        seed: u64,
+        which: u32,
     ) -> Result<Vec<Instance>, VariantError> {
         let n = self.size(count)?;
-        let columns: Vec<(&String, Vec<f64>)> =
-            self.0.iter().map(|(name, family)| (name, family.draw(n, key.child(hash(name))))).collect();
+        let key = Key::new(seed, Purpose::Variants).child([which, 0, 0, 0]);
+        let column = |(name, family): (&'_ String, &Family)| {
+            let parameter = Instance::parameters(environment.spec()).find(|parameter| parameter.name == name);
+            let range = parameter.map(|parameter| parameter.range);
+            let values = family.draw(n, range, seed, key.child(hash(name)));
+            values.map(|values| (name.clone(), values)).ok_or_else(|| unknown_word(name, family, range))
+        };
+        let columns = self.0.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         (0..n)
             .map(|index| {
-                let given: Parameters = columns.iter().map(|(name, values)| ((*name).clone(), values[index])).collect();
+                let given: Parameters = columns.iter().map(|(name, values)| (name.clone(), values[index])).collect();
                 Instance::new(environment, given).map_err(|source| VariantError::Parameter { index, source })
             })
             .collect()
@@ -176,6 +206,15 @@ impl VariantSet {
     }
 }
 
+fn unknown_word(parameter: &str, family: &Family, range: Option<Range>) -> VariantError {
+    let known = match range {
+        Some(Range::Choice(words)) => words.to_vec(),
+        _ => vec![SEED, INDEX],
+    };
+    let word = if let Family::Word(word) = family { word.clone() } else { String::new() };
+    VariantError::Word { parameter: parameter.into(), word, known }
+}
+
 /// A name as four words, for keys (FNV-1a, one offset per word).
 fn hash(name: &str) -> [u32; 4] {
     [1, 2, 3, 4].map(|word| {
@@ -186,7 +225,7 @@ fn hash(name: &str) -> [u32; 4] {
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
 const MOST: usize = 1_000_000;
 
-const FORMS: &str = "a number, { linspace = [low, high] }, { values = [..] }, { uniform = [low, high] } \
+const FORMS: &str = "a number, a word, { linspace = [low, high] }, { values = [..] }, { uniform = [low, high] } \
                      or { normal = [mean, deviation] }";
 
 impl<'de> Deserialize<'de> for Family {
@@ -214,6 +253,10 @@ impl<'de> Visitor<'de> for FamilyVisitor {
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Family, E> {
         Ok(Family::Constant(value as f64))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Family, E> {
+        Ok(Family::Word(value.into()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Family, A::Error> {
@@ -258,6 +301,7 @@ impl Serialize for Family {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (form, numbers) = match self {
             Family::Constant(value) => return serializer.serialize_f64(*value),
+            Family::Word(word) => return serializer.serialize_str(word),
             Family::Values(values) => ("values", values.clone()),
             Family::Linspace { low, high, .. } => ("linspace", vec![*low, *high]),
             Family::Uniform { low, high, .. } => ("uniform", vec![*low, *high]),
@@ -278,17 +322,16 @@ impl Serialize for Family {
 mod tests {
     use super::*;
     use crate::CartPole;
-    use fedrl_core::random::Purpose;
     use proptest::prelude::*;
 
-    const KEY: Key = Key { low: 5, high: 9 };
+    const SEED: u64 = 5;
 
     fn set(text: &str) -> Result<VariantSet, String> {
         toml::from_str(text).map_err(|error| error.message().to_string())
     }
 
     fn lengths(text: &str, count: Option<usize>) -> Result<Vec<f64>, String> {
-        let instances = set(text)?.instances(&CartPole, count, KEY).map_err(|error| error.to_string())?;
+        let instances = set(text)?.instances(&CartPole, count, SEED, 0).map_err(|error| error.to_string())?;
         Ok(instances.iter().map(|instance| instance.given()["length"]).collect())
     }
 
@@ -299,6 +342,8 @@ mod tests {
         assert_eq!(lengths("length = { values = [0.1, 2] }", None), Ok(vec![0.1, 2.0]));
         assert_eq!(lengths("length = 3", Some(2)), Ok(vec![3.0, 3.0]));
         assert_eq!(lengths("length = 3", None), Ok(vec![3.0]));
+        assert_eq!(lengths("length = \"seed\"", Some(2)), Ok(vec![5.0, 5.0]));
+        assert_eq!(lengths("gravity = \"index\"\nlength = \"seed\"", Some(2)), Ok(vec![5.0, 5.0]));
         let uniform = lengths("length = { uniform = [0.1, 0.9] }", Some(1000)).unwrap();
         assert!(uniform.iter().all(|x| (0.1..0.9).contains(x)));
         let normal = lengths("length = { normal = [5.0, 0.5], count = 1000 }", None).unwrap();
@@ -311,11 +356,14 @@ mod tests {
         let alone = lengths("length = { uniform = [0.1, 0.9] }", Some(4));
         let together = lengths("length = { uniform = [0.1, 0.9] }\ngravity = { uniform = [1, 2] }", Some(4));
         assert_eq!(alone, together);
-        let gravity = set("gravity = { uniform = [0.1, 0.9] }").unwrap().instances(&CartPole, Some(4), KEY).unwrap();
+        let gravity =
+            set("gravity = { uniform = [0.1, 0.9] }").unwrap().instances(&CartPole, Some(4), SEED, 0).unwrap();
         assert_ne!(alone.unwrap()[0], gravity[0].given()["gravity"]);
-        let other = Key::new(1, Purpose::Variants);
-        let drawn = set("length = { uniform = [0.1, 0.9] }").unwrap().instances(&CartPole, Some(1), other).unwrap();
-        assert_ne!(drawn[0].given()["length"], lengths("length = { uniform = [0.1, 0.9] }", Some(1)).unwrap()[0]);
+        for (seed, which) in [(SEED + 1, 0), (SEED, 1)] {
+            let set = set("length = { uniform = [0.1, 0.9] }").unwrap();
+            let drawn = set.instances(&CartPole, Some(1), seed, which).unwrap();
+            assert_ne!(drawn[0].given()["length"], lengths("length = { uniform = [0.1, 0.9] }", Some(1)).unwrap()[0]);
+        }
     }
 
     #[test]
@@ -325,7 +373,8 @@ mod tests {
         assert!(error("length = { linspace = [1, 2, 3] }", None).contains("takes two numbers, found 3"));
         assert!(error("length = { values = [1, nan] }", None).contains("contains NaN"));
         assert!(error("length = { normal = [1, -1] }", None).contains("deviation -1"));
-        assert!(error("length = \"long\"", None).contains("expected a number, { linspace"));
+        assert!(error("length = true", None).contains("expected a number, a word, { linspace"));
+        assert!(error("length = \"sed\"", None).contains("unknown value `sed`; did you mean `seed`?"));
         assert!(error("length = { values = [] }", None).contains("no values"));
         assert!(error("length = { linspace = [1, 2] }", None).contains("add `count = 5`"));
         assert_eq!(
@@ -340,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_family_survives_being_written_and_read(low in -5.0..5.0f64, width in 0.0..5.0f64, n in 1usize..9, form in 0..5) {
+        fn a_family_survives_being_written_and_read(low in -5.0..5.0f64, width in 0.0..5.0f64, n in 1usize..9, form in 0..6) {
             let count = Some(n);
             let high = low + width;
             let family = match form {
@@ -348,6 +397,7 @@ mod tests {
                 1 => Family::Linspace { low, high, count },
                 2 => Family::Values(vec![low; n]),
                 3 => Family::Uniform { low, high, count: None },
+                4 => Family::Word("seed".into()),
                 _ => Family::Normal { mean: low, deviation: width, count },
             };
             let set = VariantSet([("length".to_string(), family)].into());

@@ -29,7 +29,7 @@ fn worst<F: Precision>(simulator: &Simulator<F>, recorded: &[Recorded]) -> f64 {
         let mut state: Vec<F> = transition.state.iter().map(|&x| F::from_f64(x)).collect();
         let action: Vec<F> = transition.action.iter().map(|&x| F::from_f64(x)).collect();
         let mut observation = vec![F::from_f64(0.0); transition.observation.len()];
-        let step = simulator.step(&mut state, &action);
+        let step = simulator.step(&[], &mut state, &action);
         simulator.observe(&state, &mut observation);
         assert_eq!(step.reward.as_double(), transition.reward);
         assert_eq!(step.terminated, transition.terminated, "{:?}", transition.state);

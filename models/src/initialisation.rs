@@ -15,6 +15,8 @@ pub enum Initialisation {
     XavierUniform,
     /// U(±√(6 / inputs)) (He et al. 2015, for ReLU).
     KaimingUniform,
+    /// All zero: the uniform policy, for policies without hidden layers.
+    Zeros,
 }
 
 impl Initialisation {
@@ -25,6 +27,7 @@ impl Initialisation {
             let fan = match self {
                 Initialisation::XavierUniform => layer.inputs + layer.outputs,
                 Initialisation::KaimingUniform => layer.inputs,
+                Initialisation::Zeros => break,
             };
             let bound = (6.0 / fan as f32).sqrt();
             let mut rng = key.child([index as u32, 0, 0, 0]).rng();
@@ -43,7 +46,7 @@ mod tests {
 
     #[test]
     fn weights_fill_their_interval_evenly_and_biases_are_zero() {
-        let network = Mlp::new(&[60, 40], Activation::Tanh);
+        let network = Mlp::new(&[60, 40], Activation::Tanh, true);
         let key = Key { low: 1, high: 2 };
         for (scheme, fan) in [(Initialisation::XavierUniform, 100.0), (Initialisation::KaimingUniform, 60.0)] {
             let theta = scheme.draw(&network, key);
@@ -59,5 +62,6 @@ mod tests {
             Initialisation::XavierUniform.draw(&network, key),
             Initialisation::XavierUniform.draw(&network, key)
         );
+        assert!(Initialisation::Zeros.draw(&network, key).iter().all(|&x| x == 0.0));
     }
 }

@@ -41,7 +41,7 @@ pub struct Layer {
     pub outputs: usize,
     /// The weight's place in θ.
     pub weight: Range<usize>,
-    /// The bias's place in θ.
+    /// The bias's place in θ; empty where layers have none.
     pub bias: Range<usize>,
 }
 
@@ -54,14 +54,14 @@ pub struct Mlp {
 
 impl Mlp {
     /// A network of these `widths`, input first and output last.
-    pub fn new(widths: &[usize], activation: Activation) -> Self {
+    pub fn new(widths: &[usize], activation: Activation, biased: bool) -> Self {
         let mut offset = 0;
         let layers = widths
             .windows(2)
             .map(|pair| {
                 let (inputs, outputs) = (pair[0], pair[1]);
                 let weight = offset..offset + inputs * outputs;
-                let bias = weight.end..weight.end + outputs;
+                let bias = weight.end..weight.end + if biased { outputs } else { 0 };
                 offset = bias.end;
                 Layer { inputs, outputs, weight, bias }
             })
@@ -89,12 +89,12 @@ impl Mlp {
         let mut x = input.to_vec();
         for (index, layer) in self.layers.iter().enumerate() {
             let weight = &theta[layer.weight.clone()];
-            let bias = &theta[layer.bias.clone()];
+            let bias = theta[layer.bias.clone()].iter().copied().chain(std::iter::repeat(F::new(0.0)));
             let last = index + 1 == self.layers.len();
             x = weight
                 .chunks_exact(layer.inputs)
                 .zip(bias)
-                .map(|(row, &bias)| {
+                .map(|(row, bias)| {
                     let sum = row.iter().zip(&x).fold(bias, |sum, (&w, &x)| sum + w * x);
                     if last { sum } else { self.activation.apply(sum) }
                 })
@@ -111,26 +111,29 @@ mod tests {
     #[test]
     fn forward_is_what_one_computes_by_hand() {
         // 2-2-1: hidden = relu([1 2; 3 -4] x + [0.5, 0]), out = [2 -1] hidden + 10.
-        let network = Mlp::new(&[2, 2, 1], Activation::Relu);
+        let network = Mlp::new(&[2, 2, 1], Activation::Relu, true);
         let theta = [1.0, 2.0, 3.0, -4.0, 0.5, 0.0, 2.0, -1.0, 10.0];
         assert_eq!(network.parameter_count(), theta.len());
         // x = (1, 1): hidden = (3.5, 0), out = 17. x = (2, 1): hidden = (4.5, 2), out = 17.
         assert_eq!(network.forward(&theta, &[1.0, 1.0]), [17.0]);
         assert_eq!(network.forward(&theta, &[2.0, 1.0]), [17.0]);
-        let tanh = Mlp::new(&[1, 1, 1], Activation::Tanh);
+        let tanh = Mlp::new(&[1, 1, 1], Activation::Tanh, true);
         let out = tanh.forward(&[0.5, 0.0, 3.0, 1.0], &[1.0]);
         assert_eq!(out, [3.0 * 0.5f64.tanh() + 1.0]);
     }
 
     #[test]
     fn a_network_without_hidden_layers_is_linear() {
-        let network = Mlp::new(&[2, 1], Activation::Tanh);
+        let network = Mlp::new(&[2, 1], Activation::Tanh, true);
         assert_eq!(network.forward(&[3.0f32, 4.0, 100.0], &[1.0, 10.0]), [143.0]);
+        let network = Mlp::new(&[2, 1], Activation::Tanh, false);
+        assert_eq!(network.parameter_count(), 2);
+        assert_eq!(network.forward(&[3.0f32, 4.0], &[1.0, 10.0]), [43.0]);
     }
 
     #[test]
     fn layers_tile_theta_without_gaps() {
-        let network = Mlp::new(&[4, 8, 8, 2], Activation::Tanh);
+        let network = Mlp::new(&[4, 8, 8, 2], Activation::Tanh, true);
         let mut end = 0;
         for layer in network.layers() {
             assert_eq!(layer.weight.start, end);

@@ -19,6 +19,9 @@ pub struct PolicyConfig {
     pub hidden: Vec<usize>,
     /// Nonlinearity of the hidden layers.
     pub activation: Activation,
+    /// Whether layers have biases. A policy without hidden layers and biases on one-hot states is
+    /// the tabular softmax policy: θ is a logit for every action and state.
+    pub bias: bool,
     /// How weights start.
     pub initialisation: Initialisation,
     /// A safetensors file to start from instead, with the names that checkpoints use.
@@ -31,6 +34,7 @@ impl Default for PolicyConfig {
         PolicyConfig {
             hidden: vec![64, 64],
             activation: Activation::Tanh,
+            bias: true,
             initialisation: Initialisation::XavierUniform,
             initial: None,
         }
@@ -124,7 +128,7 @@ impl Policy {
         let mut widths = vec![observation.width()];
         widths.extend(&config.hidden);
         widths.push(head.outputs());
-        let network = Mlp::new(&widths, config.activation);
+        let network = Mlp::new(&widths, config.activation, config.bias);
         Ok(Policy { network, head, initialisation: config.initialisation })
     }
 
@@ -156,6 +160,13 @@ impl Policy {
         std::iter::once(self.inputs()).chain(layers.iter().map(|layer| layer.outputs)).collect()
     }
 
+    /// Whether θ is a table of logits, `[actions, inputs]`: one linear layer without biases that
+    /// chooses. With one-hot observations it is the tabular softmax policy.
+    pub fn is_table(&self) -> bool {
+        let layers = self.network.layers();
+        layers.len() == 1 && layers[0].bias.is_empty() && matches!(self.head, Head::Categorical { .. })
+    }
+
     /// log π(action | observation), natively.
     pub fn log_probability<F: Real>(&self, theta: &[F], observation: &[F], action: &[F]) -> F {
         let outputs = self.network.forward(theta, observation);
@@ -168,8 +179,10 @@ impl Policy {
         for (i, layer) in self.network.layers().iter().enumerate() {
             let (name, shape) = (format!("layers.{i}.weight"), vec![layer.outputs, layer.inputs]);
             tensors.push(Tensor { name, shape, range: layer.weight.clone() });
-            let (name, shape) = (format!("layers.{i}.bias"), vec![layer.outputs]);
-            tensors.push(Tensor { name, shape, range: layer.bias.clone() });
+            if !layer.bias.is_empty() {
+                let (name, shape) = (format!("layers.{i}.bias"), vec![layer.outputs]);
+                tensors.push(Tensor { name, shape, range: layer.bias.clone() });
+            }
         }
         if self.head.parameter_count() > 0 {
             let (name, shape) = ("log_std".to_string(), vec![self.head.parameter_count()]);
@@ -206,6 +219,13 @@ mod tests {
         let choice = Policy::new(&config, &boxed(4), &Space::Discrete { n: 2 }).unwrap();
         assert_eq!(choice.head, Head::Categorical { actions: 2 });
         assert_eq!(choice.log_std().len(), 0);
+        assert!(!choice.is_table());
+
+        let config = PolicyConfig { hidden: vec![], bias: false, ..config };
+        let table = Policy::new(&config, &boxed(4), &Space::Discrete { n: 2 }).unwrap();
+        assert!(table.is_table());
+        assert_eq!(table.tensors().len(), 1);
+        assert_eq!(table.parameter_count(), 8);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Policy-gradient estimators: g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t). They differ in the weights Ψ.
 
 use fedrl_core::Scalar;
-use fedrl_engine::{Trajectories, Trajectory};
 use serde::{Deserialize, Serialize};
 
 use crate::Invalid;
@@ -30,16 +29,49 @@ pub enum Advantage {
     Standardised,
 }
 
-impl Estimator {
-    /// Ψ_t of every step of a trajectory.
-    pub fn weights<F: Scalar>(self, trajectory: &Trajectory<F>, discount: f64, advantage: Advantage) -> Vec<F> {
-        let mut factor = 1.0;
-        let mut psi: Vec<f64> = Vec::with_capacity(trajectory.len());
-        for reward in &trajectory.rewards {
-            psi.push(factor * reward.as_double());
-            factor *= discount;
+/// The weights Ψ of scores that an algorithm uses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighing {
+    /// The kind.
+    pub estimator: Estimator,
+    /// γ.
+    pub discount: f64,
+    /// What is done to Ψ before it is used.
+    pub advantage: Advantage,
+    /// τ: temperature of the entropy in J = E Σ_t γ^t (R_t + τ H(π(·|s_t))). The regularised
+    /// gradient is the plain one with rewards R − τ log π(a|s), since H = −E log π and
+    /// E ∇ log π = 0.
+    pub entropy: f64,
+}
+
+impl Weighing {
+    /// Refuses combinations that mean nothing.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let standardised = self.advantage == Advantage::Standardised;
+        if !(self.entropy.is_finite() && self.entropy >= 0.0) {
+            return Err(Invalid { key: "entropy", value: self.entropy.to_string(), expected: "a finite number >= 0" });
         }
-        match self {
+        let expected = if standardised && self.estimator == Estimator::Reinforce {
+            // Every step of a trajectory has the same weight, so nothing would be left of it.
+            "none, since `estimator = \"reinforce\"` weighs all steps of a trajectory alike"
+        } else if standardised && self.entropy > 0.0 {
+            "none, since standardising would rescale `entropy` from trajectory to trajectory"
+        } else {
+            return Ok(());
+        };
+        Err(Invalid { key: "advantage", value: "standardised".into(), expected })
+    }
+
+    /// Ψ_t of every step of a trajectory with these rewards.
+    pub fn psi(&self, rewards: impl Iterator<Item = f64>) -> Vec<f64> {
+        let mut factor = 1.0;
+        let discounted = rewards.map(|reward| {
+            let weight = factor * reward;
+            factor *= self.discount;
+            weight
+        });
+        let mut psi: Vec<f64> = discounted.collect();
+        match self.estimator {
             Estimator::Gpomdp => {
                 let mut ahead = 0.0;
                 for weight in psi.iter_mut().rev() {
@@ -52,44 +84,15 @@ impl Estimator {
                 psi.fill(total);
             }
         }
-        if advantage == Advantage::Standardised {
+        if self.advantage == Advantage::Standardised {
             standardise(&mut psi);
         }
-        psi.into_iter().map(F::from_f64).collect()
-    }
-}
-
-/// The weights of scores that an algorithm uses.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Weighing {
-    pub(crate) estimator: Estimator,
-    pub(crate) discount: f64,
-    pub(crate) advantage: Advantage,
-}
-
-impl Weighing {
-    /// Refuses a combination that leaves nothing to learn from.
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        if self.estimator == Estimator::Reinforce && self.advantage == Advantage::Standardised {
-            // Every step of a trajectory has the same weight, so nothing would be left of it.
-            let expected = "none, since `estimator = \"reinforce\"` weighs all steps of a trajectory alike";
-            return Err(Invalid { key: "advantage", value: "standardised".into(), expected });
-        }
-        Ok(())
+        psi
     }
 
-    /// The weight of every step's score, per replica: Ψ_t × `factor(replica, trajectory)` / B.
-    pub(crate) fn per_step<F: Scalar>(&self, tau: &Trajectories<F>, factor: impl Fn(usize, usize) -> F) -> Vec<Vec<F>> {
-        let replica = |(index, lived): (usize, &Vec<Trajectory<F>>)| {
-            let share = F::from_f64(1.0 / lived.len() as f64);
-            let trajectory = |(b, trajectory)| {
-                let scale = share * factor(index, b);
-                let psi = self.estimator.weights(trajectory, self.discount, self.advantage);
-                psi.into_iter().map(move |psi| scale * psi)
-            };
-            lived.iter().enumerate().flat_map(trajectory).collect()
-        };
-        tau.replicas.iter().enumerate().map(replica).collect()
+    /// The derivative of Ψ along v, from ⟨S_h, v⟩ of every step: the entropy's part of Ψ depends on θ.
+    pub(crate) fn slope<F: Scalar>(&self, along: &[F]) -> Vec<f64> {
+        self.psi(along.iter().map(|along| -self.entropy * along.as_double()))
     }
 }
 
@@ -105,26 +108,35 @@ fn standardise(psi: &mut [f64]) {
 mod tests {
     use super::*;
 
-    fn rewards(rewards: &[f32]) -> Trajectory<f32> {
-        Trajectory { rewards: rewards.to_vec(), ..Trajectory::default() }
+    fn weighing(estimator: Estimator, advantage: Advantage) -> Weighing {
+        Weighing { estimator, discount: 0.5, advantage, entropy: 0.0 }
     }
 
     #[test]
     fn weights_by_hand() {
         // γ = 1/2, rewards 1, 2, 4: discounted 1, 1, 1; to go 3, 2, 1; whole return 3.
-        let trajectory = rewards(&[1.0, 2.0, 4.0]);
-        assert_eq!(Estimator::Gpomdp.weights(&trajectory, 0.5, Advantage::None), [3.0, 2.0, 1.0]);
-        assert_eq!(Estimator::Reinforce.weights(&trajectory, 0.5, Advantage::None), [3.0, 3.0, 3.0]);
+        let psi = |estimator, advantage| weighing(estimator, advantage).psi([1.0, 2.0, 4.0].into_iter());
+        assert_eq!(psi(Estimator::Gpomdp, Advantage::None), [3.0, 2.0, 1.0]);
+        assert_eq!(psi(Estimator::Reinforce, Advantage::None), [3.0, 3.0, 3.0]);
         // 3, 2, 1 has mean 2 and deviation √(2/3).
-        let standardised = Estimator::Gpomdp.weights(&trajectory, 0.5, Advantage::Standardised);
+        let standardised = psi(Estimator::Gpomdp, Advantage::Standardised);
         for (ours, theirs) in standardised.iter().zip([1.5f64.sqrt(), 0.0, -1.5f64.sqrt()]) {
-            assert!((f64::from(*ours) - theirs).abs() < 1e-6);
+            assert!((ours - theirs).abs() < 1e-6);
         }
-        assert_eq!(Estimator::Reinforce.weights(&trajectory, 0.5, Advantage::Standardised), [0.0; 3]);
+        assert_eq!(psi(Estimator::Reinforce, Advantage::Standardised), [0.0; 3]);
     }
 
     #[test]
     fn a_trajectory_without_steps_has_no_weights() {
-        assert!(Estimator::Gpomdp.weights(&rewards(&[]), 0.9, Advantage::Standardised).is_empty());
+        assert!(weighing(Estimator::Gpomdp, Advantage::Standardised).psi(std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn combinations_that_mean_nothing_are_refused() {
+        let standardised = weighing(Estimator::Gpomdp, Advantage::Standardised);
+        assert!(standardised.validate().is_ok());
+        assert!(Weighing { entropy: 0.1, ..standardised }.validate().is_err());
+        assert!(Weighing { estimator: Estimator::Reinforce, ..standardised }.validate().is_err());
+        assert!(Weighing { entropy: -0.1, ..weighing(Estimator::Gpomdp, Advantage::None) }.validate().is_err());
     }
 }

@@ -24,16 +24,21 @@ pub(crate) fn importance_weights<F: Scalar>(
             let pairs = log_target[steps.clone()].iter().zip(&log_behaviour[steps]);
             let log_weight: f64 = pairs.map(|(target, behaviour)| target.as_double() - behaviour.as_double()).sum();
             let weight = F::from_f64(log_weight.exp()).as_double();
-            let clipped = match clip {
-                // Not `min`, which would turn NaN into the clip.
-                Some(clip) if weight > clip => clip,
-                _ => weight,
-            };
-            metrics.observe(weight, clipped);
-            F::from_f64(clipped)
+            F::from_f64(clipped(weight, clip, &mut metrics))
         })
         .collect();
     (weights, metrics)
+}
+
+/// What clipping leaves of a weight, which is counted.
+pub(crate) fn clipped(weight: f64, clip: Option<f64>, metrics: &mut ImportanceMetrics) -> f64 {
+    let clipped = match clip {
+        // Not `min`, which would turn NaN into the clip.
+        Some(clip) if weight > clip => clip,
+        _ => weight,
+    };
+    metrics.observe(weight, clipped);
+    clipped
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! A training is a fold over [`Algorithm::round`]; all that changes is the algorithm's state.
 
 mod algorithm;
+mod estimates;
 mod estimator;
 pub mod fast_fedpg;
 pub mod fedhapg_m;
@@ -16,7 +17,8 @@ mod vector;
 mod world;
 
 pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
-pub use estimator::{Advantage, Estimator};
+pub use estimates::{Corrected, Estimate, Estimates, Exact, Experience, Request, Sampled, Tabular};
+pub use estimator::{Advantage, Estimator, Weighing};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};
 pub use world::{Agent, Divergence, Exchange, World};

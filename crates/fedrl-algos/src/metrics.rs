@@ -1,25 +1,21 @@
 //! What an observer of the simulation sees of the agents. None of it is ever sent.
 
 use fedrl_core::Scalar;
-use fedrl_engine::Trajectory;
+
+use crate::vector::norm;
+use crate::{Estimate, Experience};
 
 /// Sums over an agent's local steps of one round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentMetrics {
-    /// Trajectories sampled.
-    pub trajectories: usize,
-    /// Environment steps taken.
-    pub env_steps: u64,
-    /// Sum of the undiscounted returns.
-    pub return_sum: f64,
+    /// The trajectories.
+    pub lived: Experience,
     /// Sum of ‖g‖ over local steps.
     pub gradient_norm_sum: f64,
     /// Local steps.
     pub local_steps: usize,
     /// ‖θ_i − θ_r‖ after the last local step.
     pub drift: f64,
-    /// Closest that any draw came to choosing another action.
-    pub margin: f64,
     /// Importance weights, where the algorithm uses them.
     pub importance: Option<ImportanceMetrics>,
     /// Wall-clock seconds.
@@ -27,32 +23,24 @@ pub struct AgentMetrics {
 }
 
 impl AgentMetrics {
-    /// Counts trajectories and how close their draws came to other actions.
-    pub fn observe<F: Scalar>(&mut self, lived: &[Trajectory<F>], margin: F) {
-        let margin = margin.as_double();
-        self.margin = if self.trajectories == 0 { margin } else { self.margin.min(margin) };
-        self.trajectories += lived.len();
-        self.env_steps += lived.iter().map(|trajectory| trajectory.len() as u64).sum::<u64>();
-        self.return_sum += lived.iter().map(Trajectory::total_reward).sum::<f64>();
-    }
-
-    /// Counts a local step with a fresh gradient of this norm, and the weights that it used.
-    pub fn observe_step(&mut self, gradient_norm: f64, importance: Option<ImportanceMetrics>) {
+    /// Counts a local step and what its estimate came from.
+    pub fn observe<F: Scalar>(&mut self, estimate: &Estimate<F>) {
+        self.lived.merge(&estimate.lived);
         self.local_steps += 1;
-        self.gradient_norm_sum += gradient_norm;
-        if let Some(weights) = importance {
-            self.importance.get_or_insert_default().merge(&weights);
+        self.gradient_norm_sum += norm(&estimate.gradient);
+        if let Some(weights) = &estimate.importance {
+            self.importance.get_or_insert_default().merge(weights);
         }
     }
 
     /// Mean undiscounted return of a trajectory.
     pub fn return_mean(&self) -> f64 {
-        self.return_sum / self.trajectories as f64
+        self.lived.return_sum / self.lived.trajectories as f64
     }
 
     /// Mean steps of a trajectory.
     pub fn episode_length(&self) -> f64 {
-        self.env_steps as f64 / self.trajectories as f64
+        self.lived.env_steps as f64 / self.lived.trajectories as f64
     }
 
     /// Mean ‖g‖ of a local step.
@@ -70,6 +58,8 @@ pub struct ImportanceMetrics {
     pub non_finite: usize,
     /// Of which clipped.
     pub clipped: usize,
+    /// Of which collapsed: below 0.01 before clipping.
+    pub collapsed: usize,
     /// Of which finite after clipping: those that the sums are over.
     finite: usize,
     sum: f64,
@@ -82,6 +72,7 @@ impl ImportanceMetrics {
         self.count += 1;
         self.non_finite += usize::from(!weight.is_finite());
         self.clipped += usize::from(clipped != weight && !weight.is_nan());
+        self.collapsed += usize::from(weight < 0.01);
         if clipped.is_finite() {
             self.finite += 1;
             self.sum += clipped;
@@ -104,6 +95,7 @@ impl ImportanceMetrics {
         self.count += other.count;
         self.non_finite += other.non_finite;
         self.clipped += other.clipped;
+        self.collapsed += other.collapsed;
         self.finite += other.finite;
         self.sum += other.sum;
         self.squares += other.squares;
@@ -129,10 +121,7 @@ impl AgentReport {
     /// Adds what the same agent did in a later exchange of the round.
     pub fn join(&mut self, later: AgentReport) {
         let (one, two) = (&mut self.metrics, later.metrics);
-        one.margin = one.margin.min(two.margin);
-        one.trajectories += two.trajectories;
-        one.env_steps += two.env_steps;
-        one.return_sum += two.return_sum;
+        one.lived.merge(&two.lived);
         one.gradient_norm_sum += two.gradient_norm_sum;
         one.local_steps += two.local_steps;
         one.drift = two.drift;

@@ -97,6 +97,24 @@ impl AlgorithmConfig {
         }
     }
 
+    /// Whether gradients are exact.
+    pub fn exact(&self) -> bool {
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.exact,
+            AlgorithmConfig::Pavg(config) => config.exact,
+            AlgorithmConfig::FastFedPg(config) => config.exact,
+        }
+    }
+
+    /// γ, and τ of the objective that the gradients are of.
+    pub fn objective(&self) -> (f64, f64) {
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => (config.discount, config.entropy),
+            AlgorithmConfig::Pavg(config) => (config.discount, config.entropy),
+            AlgorithmConfig::FastFedPg(config) => (config.discount, config.entropy),
+        }
+    }
+
     /// Trajectories that an agent samples at once.
     pub fn batch(&self) -> usize {
         match self {

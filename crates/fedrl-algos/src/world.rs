@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use fedrl_core::Scalar;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Number, Replica};
+use fedrl_engine::{EngineError, for_blocks};
 use fedrl_envs::{Simulator, Spec};
 use fedrl_federation::{AgentHalf, Answer, Message};
-use fedrl_models::Policy;
 
-use crate::{AgentMetrics, AgentReport, AlgorithmError};
+use crate::{AgentMetrics, AgentReport, AlgorithmError, Estimates};
 
 /// One agent: its number and its environment.
 #[derive(Clone)]
@@ -34,10 +34,8 @@ pub enum Divergence {
 
 /// Everything that stays the same during a training.
 pub struct World<F> {
-    /// What runs policies in environments.
-    pub engine: Engine<F>,
-    /// The policy all agents share.
-    pub policy: Policy,
+    /// Where estimates of gradients come from.
+    pub estimates: Box<dyn Estimates<F>>,
     /// The agents.
     pub agents: Vec<Agent<F>>,
     /// Seed of every draw.
@@ -48,7 +46,7 @@ pub struct World<F> {
     pub on_divergence: Divergence,
 }
 
-impl<F: Number> World<F> {
+impl<F: Scalar> World<F> {
     /// The key of an agent's draws for `purpose` in a round.
     pub fn key(&self, purpose: Purpose, agent: usize, round: u32) -> Key {
         Key::new(self.seed, purpose).child([agent as u32, round, 0, 0])
@@ -74,7 +72,7 @@ impl<F: Number> World<F> {
         H::Upload: Send,
     {
         let agents: Vec<(&Agent<F>, &H::State)> = participants.iter().map(|&id| &self.agents[id]).zip(states).collect();
-        let answers = self.engine.for_blocks(&agents, |block| {
+        let answers = for_blocks(&agents, self.estimates.one_by_one(), |block| {
             let started = Instant::now();
             let mut answers = half.answer(broadcast, block)?;
             let seconds = started.elapsed().as_secs_f64() / block.len() as f64;
@@ -112,11 +110,4 @@ pub struct Exchange<S, U> {
     pub uploads: Vec<U>,
     /// What every participant did.
     pub reports: Vec<AgentReport>,
-}
-
-impl<F: Number> Agent<F> {
-    /// The replica that acts with `theta` under draws from `key`.
-    pub fn replica<'a>(&'a self, theta: &'a [F], key: Key) -> Replica<'a, F> {
-        Replica { theta, simulator: &self.simulator, spec: self.spec, key }
-    }
 }

@@ -50,16 +50,31 @@ pub mod wrapping_add {
     }
 }
 
-/// The high 32 bits of `a · b`, from 16-bit halves so that every intermediate fits in 32 bits.
-#[cube]
+/// The high 32 bits of `a · b`.
 pub fn high_mul(a: u32, b: u32) -> u32 {
-    let (a_low, a_high) = (a & 0xFFFFu32, a >> 16u32);
-    let (b_low, b_high) = (b & 0xFFFFu32, b >> 16u32);
-    let low = a_low * b_low;
-    let cross = a_high * b_low;
-    let other = a_low * b_high;
-    let middle = (low >> 16u32) + (cross & 0xFFFFu32) + (other & 0xFFFFu32);
-    a_high * b_high + (cross >> 16u32) + (other >> 16u32) + (middle >> 16u32)
+    ((u64::from(a) * u64::from(b)) >> 32) as u32
+}
+
+/// The kernel half of [`high_mul()`]: from 16-bit halves, since GPUs may have no wider integers.
+pub mod high_mul {
+    use super::*;
+
+    /// Emits the multiplication.
+    pub fn expand(scope: &Scope, a: NativeExpand<u32>, b: NativeExpand<u32>) -> NativeExpand<u32> {
+        from_halves::expand(scope, a, b)
+    }
+
+    /// Every intermediate fits in 32 bits.
+    #[cube]
+    pub(super) fn from_halves(a: u32, b: u32) -> u32 {
+        let (a_low, a_high) = (a & 0xFFFFu32, a >> 16u32);
+        let (b_low, b_high) = (b & 0xFFFFu32, b >> 16u32);
+        let low = a_low * b_low;
+        let cross = a_high * b_low;
+        let other = a_low * b_high;
+        let middle = (low >> 16u32) + (cross & 0xFFFFu32) + (other & 0xFFFFu32);
+        a_high * b_high + (cross >> 16u32) + (other >> 16u32) + (middle >> 16u32)
+    }
 }
 
 /// Four 32-bit words: a Philox counter, or its output.
@@ -100,6 +115,58 @@ pub fn philox(counter: Block, key_low: u32, key_high: u32) -> Block {
     Block { a, b, c, d }
 }
 
+/// How many counters [`philox_lanes`] takes at once.
+pub const LANES: usize = 16;
+
+/// [`philox`] of many counters under one key, natively: word i of every block is in array i. The
+/// processor's widest vectors are used.
+pub fn philox_lanes(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512.
+            #[allow(unsafe_code, reason = "the function is compiled for a processor that was just detected")]
+            return unsafe { philox_lanes_avx512(counters, key_low, key_high) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            #[allow(unsafe_code, reason = "the function is compiled for a processor that was just detected")]
+            return unsafe { philox_lanes_avx2(counters, key_low, key_high) };
+        }
+    }
+    philox_lanes_anywhere(counters, key_low, key_high)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn philox_lanes_avx512(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
+    philox_lanes_anywhere(counters, key_low, key_high)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn philox_lanes_avx2(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
+    philox_lanes_anywhere(counters, key_low, key_high)
+}
+
+#[inline(always)]
+fn philox_lanes_anywhere(counters: [[u32; LANES]; 4], mut low: u32, mut high: u32) -> [[u32; LANES]; 4] {
+    let [mut a, mut b, mut c, mut d] = counters;
+    for _ in 0..10 {
+        for lane in 0..LANES {
+            let one = u64::from(a[lane]) * 0xD251_1F53;
+            let two = u64::from(c[lane]) * 0xCD9E_8D57;
+            a[lane] = (two >> 32) as u32 ^ b[lane] ^ low;
+            b[lane] = two as u32;
+            c[lane] = (one >> 32) as u32 ^ d[lane] ^ high;
+            d[lane] = one as u32;
+        }
+        low = low.wrapping_add(0x9E37_79B9);
+        high = high.wrapping_add(0xBB67_AE85);
+    }
+    [a, b, c, d]
+}
+
 /// What a draw is for. Distinct purposes never share a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -120,6 +187,8 @@ pub enum Purpose {
     Bootstrap = 7,
     /// Points between two parameter vectors.
     Midpoint = 8,
+    /// Transition kernels and rewards of random decision processes.
+    Mdp = 9,
 }
 
 /// A 64-bit key: one stream of draws, or the root of further keys.
@@ -214,9 +283,22 @@ mod tests {
         let mut rng = Key::new(1, Purpose::Bootstrap).rng();
         for _ in 0..1000 {
             let (a, b): (u32, u32) = (rng.random(), rng.random());
-            assert_eq!(high_mul(a, b), ((u64::from(a) * u64::from(b)) >> 32) as u32);
+            assert_eq!(high_mul::from_halves(a, b), high_mul(a, b));
         }
         assert_eq!(high_mul(u32::MAX, u32::MAX), u32::MAX - 1);
+    }
+
+    #[test]
+    fn lanes_are_single_blocks() {
+        let key = Key { low: 0xDEAD_BEEF, high: 42 };
+        let counters: [[u32; LANES]; 4] =
+            std::array::from_fn(|word| std::array::from_fn(|lane| (word * 100 + lane) as u32));
+        for lanes in [philox_lanes(counters, key.low, key.high), philox_lanes_anywhere(counters, key.low, key.high)] {
+            for lane in 0..LANES {
+                let Block { a, b, c, d } = key.block(counters.map(|word| word[lane]));
+                assert_eq!(lanes.map(|word| word[lane]), [a, b, c, d]);
+            }
+        }
     }
 
     #[test]

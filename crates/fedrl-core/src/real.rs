@@ -25,6 +25,8 @@ pub trait Real: Float {
     fn square_root(x: Self) -> Self;
     /// The full turn, 2π.
     fn two_pi() -> Self;
+    /// The whole number that `x`, which is not negative, is or exceeds.
+    fn index(x: Self) -> usize;
     /// The uniform number in `[0, 1)` with 24 bits that the high bits of `bits` name.
     /// The same number in f32 and in f64.
     fn unit(bits: u32) -> Self;
@@ -53,6 +55,9 @@ impl Real for f32 {
     fn two_pi() -> f32 {
         std::f32::consts::TAU
     }
+    fn index(x: f32) -> usize {
+        x as usize
+    }
     fn unit(bits: u32) -> f32 {
         (bits >> 8u32) as f32 * 5.960_464_5e-8f32
     }
@@ -80,6 +85,9 @@ impl Real for f64 {
     }
     fn two_pi() -> f64 {
         std::f64::consts::TAU
+    }
+    fn index(x: f64) -> usize {
+        x as usize
     }
     fn unit(bits: u32) -> f64 {
         (bits >> 8u32) as f64 * 5.960_464_477_539_063e-8f64

@@ -13,6 +13,7 @@ mod matrix;
 mod network;
 mod pass;
 mod rollout;
+pub mod tabular;
 mod trajectory;
 
 use std::marker::PhantomData;
@@ -55,22 +56,10 @@ impl Engine<f64> {
 }
 
 impl<F: Number> Engine<F> {
-    /// Applies `f` to blocks of `items` and joins the results in order. On a CPU a block is one
-    /// item and blocks run in parallel; on a GPU it is all of them. A replica's numbers do not
-    /// depend on its block.
-    ///
-    /// # Errors
-    /// The first error, in the order of the items.
-    pub fn for_blocks<T: Sync, U: Send, E: Send>(
-        &self,
-        items: &[T],
-        f: impl Fn(&[T]) -> Result<Vec<U>, E> + Sync + Send,
-    ) -> Result<Vec<U>, E> {
-        if !self.parallel {
-            return f(items);
-        }
-        let blocks: Vec<Result<Vec<U>, E>> = items.par_chunks(1).map(f).collect();
-        Ok(blocks.into_iter().collect::<Result<Vec<_>, E>>()?.into_iter().flatten().collect())
+    /// Whether replicas are worked on one by one, in parallel: on a CPU they are, on a GPU all of them
+    /// at once are one block. A replica's numbers do not depend on its block.
+    pub fn one_by_one(&self) -> bool {
+        self.parallel
     }
 
     /// Lets every replica act for `batch` trajectories of at most `horizon` steps.
@@ -111,6 +100,22 @@ impl<F: Number> Engine<F> {
     fn tracked(&self) -> Placement<F> {
         Placement::new(self.placement.device.clone().autodiff())
     }
+}
+
+/// Applies `f` to `items` as one block, or one by one and in parallel, and joins the results in order.
+///
+/// # Errors
+/// The first error, in the order of the items.
+pub fn for_blocks<T: Sync, U: Send, E: Send>(
+    items: &[T],
+    one_by_one: bool,
+    f: impl Fn(&[T]) -> Result<Vec<U>, E> + Sync + Send,
+) -> Result<Vec<U>, E> {
+    if !one_by_one {
+        return f(items);
+    }
+    let blocks: Vec<Result<Vec<U>, E>> = items.par_chunks(1).map(f).collect();
+    Ok(blocks.into_iter().collect::<Result<Vec<_>, E>>()?.into_iter().flatten().collect())
 }
 
 /// Where tensors live, and in which precision.

@@ -7,7 +7,8 @@ use crate::{Matrix, Number, Placement};
 
 /// The policies of a block of replicas, sliced out of θ: `[replicas, P]`.
 pub(crate) struct Network {
-    layers: Vec<(Tensor<3>, Tensor<3>)>,
+    /// Weights, `[replicas, inputs, outputs]`, and biases, `[replicas, 1, outputs]`, where there are any.
+    layers: Vec<(Tensor<3>, Option<Tensor<3>>)>,
     activation: Activation,
     head: Head,
     /// `[replicas, 1, actions]` for Gaussian heads.
@@ -24,7 +25,8 @@ impl Network {
                 layer.outputs,
                 layer.inputs,
             ]);
-            let bias = theta.clone().slice([0..replicas, layer.bias.clone()]).reshape([replicas, 1, layer.outputs]);
+            let bias = (!layer.bias.is_empty())
+                .then(|| theta.clone().slice([0..replicas, layer.bias.clone()]).reshape([replicas, 1, layer.outputs]));
             (weight.swap_dims(1, 2), bias)
         });
         let log_std = policy.log_std();
@@ -43,7 +45,7 @@ impl Network {
     pub(crate) fn forward(&self, mut x: Tensor<3>) -> Tensor<3> {
         let last = self.layers.len() - 1;
         for (index, (weight, bias)) in self.layers.iter().enumerate() {
-            x = x.matmul(weight.clone()) + bias.clone();
+            x = shifted(x.matmul(weight.clone()), bias);
             if index < last {
                 x = match self.activation {
                     Activation::Tanh => x.tanh(),
@@ -90,12 +92,12 @@ impl Network {
         let mut tangent: Option<Tensor<3>> = None;
         let last = self.layers.len() - 1;
         for (index, ((weight, bias), (weight_v, bias_v))) in self.layers.iter().zip(&along.layers).enumerate() {
-            let own = x.clone().matmul(weight_v.clone()) + bias_v.clone();
+            let own = shifted(x.clone().matmul(weight_v.clone()), bias_v);
             let mut dx = match tangent {
                 Some(carried) => own + carried.matmul(weight.clone()),
                 None => own,
             };
-            x = x.matmul(weight.clone()) + bias.clone();
+            x = shifted(x.matmul(weight.clone()), bias);
             if index < last {
                 match self.activation {
                     Activation::Tanh => {
@@ -112,6 +114,14 @@ impl Network {
         }
         let tangent = tangent.unwrap_or_else(|| x.zeros_like());
         (x, tangent)
+    }
+}
+
+/// `x` plus the bias, if there is one.
+fn shifted(x: Tensor<3>, bias: &Option<Tensor<3>>) -> Tensor<3> {
+    match bias {
+        Some(bias) => x + bias.clone(),
+        None => x,
     }
 }
 

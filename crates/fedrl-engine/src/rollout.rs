@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 use fedrl_core::random::{Block, Key};
-use fedrl_envs::{Precision, Simulator, Spec};
+use fedrl_envs::{Precision, STEP_DRAWS, Simulator, Spec};
 use fedrl_models::Policy;
 
 use crate::network::Network;
@@ -35,8 +35,10 @@ fn draw(key: Key, trajectory: usize, time: usize, index: usize, what: u32) -> Bl
     key.block([trajectory as u32, time as u32, index as u32, what])
 }
 
-const RESET: u32 = 0;
-const ACTION: u32 = 1;
+pub(crate) const RESET: u32 = 0;
+/// The head's draws come from the first words of these blocks, the environment's from the last words
+/// of the first of them, which no head uses.
+pub(crate) const ACTION: u32 = 1;
 
 /// One environment of the batch: its state and what it has lived through.
 struct Lane<F> {
@@ -65,17 +67,16 @@ impl<F: Precision> Lane<F> {
         let start = self.lived.actions.len();
         self.lived.actions.resize(start + head.action_width(), F::default());
         let action = &mut self.lived.actions[start..];
+        let random: Vec<Block> = (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
         let margin = match mode {
             Mode::Greedy => {
                 head.mode(outputs, action);
                 F::INFINITY
             }
-            Mode::Sampled => {
-                let random: Vec<Block> = (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
-                head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin
-            }
+            Mode::Sampled => head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin,
         };
-        let transition = replica.simulator.step(&mut self.state, action);
+        let draws: [F; STEP_DRAWS] = [F::unit(random[0].d), F::unit(random[0].c)];
+        let transition = replica.simulator.step(&draws[..replica.spec.step_draws], &mut self.state, action);
         self.lived.observations.extend_from_slice(&self.observation);
         self.lived.rewards.push(transition.reward);
         self.lived.terminated = transition.terminated;

@@ -67,7 +67,7 @@ fn trajectories<D: Dynamics>(coefficients: &[f32], draws: &[f32], states: &mut [
         D::reset::<f32>(coefficients, initial.as_slice(), state.as_mut_slice());
         for t in 0..steps {
             action[0] = f32::cast_from((t + lane) % 2);
-            let _reward = D::step::<f32>(coefficients, state.as_mut_slice(), action.as_slice());
+            let _reward = D::step::<f32>(coefficients, draws, state.as_mut_slice(), action.as_slice());
             for i in 0..4usize {
                 states[(lane * steps + t) * 4 + i] = state[i];
             }
@@ -104,7 +104,7 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
         let mut state = [0.0f32; 4];
         simulator.reset(&draws[lane * 4..][..4], &mut state);
         for t in 0..steps {
-            simulator.step(&mut state, &[((t + lane) % 2) as f32]);
+            simulator.step(&[], &mut state, &[((t + lane) % 2) as f32]);
             for (i, &native) in state.iter().enumerate() {
                 let kernel = states[(lane * steps + t) * 4 + i];
                 assert!(

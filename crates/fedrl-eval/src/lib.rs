@@ -1,7 +1,7 @@
 //! How a policy does in environments, trained on or not.
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Mode, Replica};
+use fedrl_engine::{Engine, EngineError, Mode, Replica, for_blocks};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
 use fedrl_stats::{bootstrap_interval, cvar, mean};
@@ -79,7 +79,7 @@ pub fn evaluate(
             key: key.child([i as u32, 0, 0, 0]),
         })
         .collect();
-    let returns = engine.for_blocks(&replicas, |block| {
+    let returns = for_blocks(&replicas, engine.one_by_one(), |block| {
         let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;
         Ok(lived.replicas.iter().map(|episodes| episodes.iter().map(|e| e.total_reward()).collect()).collect())
     })?;

@@ -37,6 +37,7 @@ impl RoundMetrics {
             put("importance/effective_sample_size", json!(importance.effective_sample_size()));
             put("importance/non_finite", json!(importance.non_finite));
             put("importance/clipped", json!(importance.clipped));
+            put("importance/collapsed", json!(importance.collapsed as f64 / importance.count as f64));
         }
         put("federation/participants", json!(reports.len()));
         put("federation/diverged", json!(reports.iter().filter(|report| report.diverged).count()));
@@ -64,10 +65,10 @@ impl RoundMetrics {
             put("agents/importance_effective_sample_size", weights(|w| json!(w.effective_sample_size())));
             put("agents/importance_non_finite", weights(|w| json!(w.non_finite)));
         }
-        put("agents/env_steps", per_agent(&|r| json!(r.metrics.env_steps)));
+        put("agents/env_steps", per_agent(&|r| json!(r.metrics.lived.env_steps)));
         put("agents/bytes_up", per_agent(&|r| json!(r.bytes_up)));
         put("agents/bytes_down", per_agent(&|r| json!(r.bytes_down)));
-        put("agents/draw_margin", per_agent(&|r| json!(r.metrics.margin)));
+        put("agents/draw_margin", per_agent(&|r| json!(r.metrics.lived.margin)));
 
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         put("time/unix_seconds", json!(now));

@@ -1,8 +1,9 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::{Agent, World};
+use fedrl_algos::{Agent, Estimates, Exact, Sampled, Tabular, World};
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, Selection};
+use fedrl_engine::tabular::Tables;
+use fedrl_engine::{Engine, Number};
 use fedrl_envs::{Environment, Instance, VariantSet};
 use fedrl_models::Policy;
 
@@ -43,8 +44,7 @@ impl Setup {
         let environment = fedrl_envs::find(&config.id).map_err(|problem| fail("environment.id", problem))?;
         let seed = experiment.training.seed;
         let build = |name: &str, index: u32, set: &VariantSet, count: Option<usize>| {
-            let key = Key::new(seed, Purpose::Variants).child([index, 0, 0, 0]);
-            set.instances(environment, count, key)
+            set.instances(environment, count, seed, index)
                 .map_err(|problem| fail(&format!("environment.{name}"), problem.to_string()))
         };
         let agents = build("agents", 0, &config.agents, Some(experiment.agents.count))?;
@@ -59,7 +59,13 @@ impl Setup {
         let spec = environment.spec();
         let policy = Policy::new(&experiment.policy, &spec.observation, &spec.action)
             .map_err(|problem| fail("policy", problem.to_string()))?;
-        Ok(Setup { environment, agents, held_out, policy, experiment, source: source.into() })
+        let setup = Setup { environment, agents, held_out, policy, experiment, source: source.into() };
+        if setup.experiment.algorithm.exact() && setup.tables().is_none() {
+            let problem = "needs a tabular softmax policy on a finite decision process: an environment like \
+                           RandomMDP-v0, `policy.hidden = []` and `policy.bias = false`";
+            return Err(fail("algorithm.exact", problem.into()));
+        }
+        Ok(setup)
     }
 
     /// The policy's initial parameters θ_0: drawn, or read from `policy.initial`. Only a run without
@@ -91,12 +97,23 @@ impl Setup {
             .saturating_mul(self.policy.parameter_count())
     }
 
-    /// The world in which an algorithm runs, on the selected device.
-    pub fn world(&self, selection: &Selection) -> World<f32> {
+    /// The agents' environments as tables, where they are finite and the policy is a table, too.
+    pub fn tables(&self) -> Option<Vec<Tables>> {
+        let tables = || self.agents.iter().map(|instance| instance.mdp().map(Tables::new)).collect();
+        self.policy.is_table().then(tables)?
+    }
+
+    /// The world in which an algorithm runs, in the precision of `engine`. Tables take the place of
+    /// the engine where they can.
+    pub fn world<F: Number>(&self, engine: Engine<F>) -> World<F> {
         let agents = self.agents.iter().enumerate();
+        let estimates: Box<dyn Estimates<F>> = match self.tables() {
+            Some(tables) if self.experiment.algorithm.exact() => Box::new(Exact { tables }),
+            Some(tables) => Box::new(Tabular { tables }),
+            None => Box::new(Sampled { engine, policy: self.policy.clone() }),
+        };
         World {
-            engine: Engine::new(selection),
-            policy: self.policy.clone(),
+            estimates,
             agents: agents
                 .map(|(id, instance)| Agent { id, simulator: instance.simulator(), spec: instance.spec() })
                 .collect(),

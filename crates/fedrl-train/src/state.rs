@@ -49,7 +49,7 @@ impl Progress {
     /// Counts what agents did; those that diverged take no further part.
     pub fn observe(&mut self, reports: &[AgentReport]) {
         for report in reports {
-            self.totals.env_steps += report.metrics.env_steps;
+            self.totals.env_steps += report.metrics.lived.env_steps;
             self.totals.bytes_up += report.bytes_up;
             self.totals.bytes_down += report.bytes_down;
             self.active[report.agent] &= !report.diverged;

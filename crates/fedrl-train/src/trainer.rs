@@ -227,7 +227,7 @@ impl<'a> Trainer<'a> {
         {
             state.progress.best = Some(Best { round, return_mean });
         }
-        let policy = fedrl_models::files::to_bytes(&self.world.policy, state.server.theta())?;
+        let policy = fedrl_models::files::to_bytes(&self.setup.policy, state.server.theta())?;
         journal.sync()?;
         Checkpoint::new(state, self.directory.config_sha256()?, policy).write(&self.directory.checkpoints())?;
         self.point(&state.progress)?;

@@ -1,13 +1,14 @@
 //! The agents' halves of the two exchanges.
 
+use fedrl_core::Scalar;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix, Mode, Number, Replica, Trajectories};
+use fedrl_engine::{EngineError, Matrix};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::FastFedPgConfig;
 use super::server::Common;
 use crate::vector::{add_scaled, difference, norm};
-use crate::{Agent, AgentMetrics, World};
+use crate::{Agent, AgentMetrics, Estimate, Request, World};
 
 /// The exchange that opens a round: ĝ_i(θ̄_r), which the agent also remembers.
 pub(super) struct CommonGradient<'a, F> {
@@ -16,7 +17,7 @@ pub(super) struct CommonGradient<'a, F> {
     pub(super) round: u32,
 }
 
-impl<F: Number> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
+impl<F: Scalar> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
     /// θ̄_r.
     type Broadcast = Vector<F>;
     /// ĝ_i(θ̄_r).
@@ -34,11 +35,9 @@ impl<F: Number> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
         let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
         let at = Matrix::repeat(theta, agents.len());
         let key = |agent: &Agent<F>| self.world.key(Purpose::CommonEstimate, agent.id, self.round);
-        let (gradients, tau) = estimate(self.world, self.config, &agents, &at, key)?;
-        let answers = (0..agents.len()).map(|index| {
-            let gradient = gradients.row(index).to_vec();
-            let mut metrics = AgentMetrics::default();
-            metrics.observe(&tau.replicas[index], tau.margins[index]);
+        let estimates = estimate(self.world, self.config, &agents, &at, key)?;
+        let answers = estimates.into_iter().map(|Estimate { gradient, lived, .. }| {
+            let metrics = AgentMetrics { lived, ..AgentMetrics::default() };
             Answer { state: gradient.clone(), upload: Vector(gradient), metrics }
         });
         Ok(answers.collect())
@@ -52,7 +51,7 @@ pub(super) struct LocalSteps<'a, F> {
     pub(super) round: u32,
 }
 
-impl<F: Number> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
+impl<F: Scalar> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
     type Broadcast = Common<F>;
     /// ĝ_i(θ̄_r).
     type State = Vec<F>;
@@ -74,15 +73,14 @@ impl<F: Number> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
         for l in 0..self.config.local_steps {
             let key =
                 |agent: &Agent<F>| self.world.key(Purpose::Training, agent.id, self.round).child([l as u32, 0, 0, 0]);
-            let (gradients, tau) = estimate(self.world, self.config, &agents, &theta, key)?;
-            for (index, (_, own)) in block.iter().enumerate() {
-                let (g, row) = (gradients.row(index), theta.row_mut(index));
+            let estimates = estimate(self.world, self.config, &agents, &theta, key)?;
+            for (index, ((_, own), estimate)) in block.iter().zip(estimates).enumerate() {
+                let row = theta.row_mut(index);
                 // θ ← θ + η (ĝ_i(θ) − ĝ_i(θ̄) + ĝ(θ̄))
-                add_scaled(row, eta, g);
+                add_scaled(row, eta, &estimate.gradient);
                 add_scaled(row, -eta, own);
                 add_scaled(row, eta, &common.gradient);
-                metrics[index].observe(&tau.replicas[index], tau.margins[index]);
-                metrics[index].observe_step(norm(g), None);
+                metrics[index].observe(&estimate);
             }
         }
 
@@ -95,18 +93,16 @@ impl<F: Number> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
     }
 }
 
-/// ĝ_i(θ_i) of every agent, the mean over its batch, from draws under its `key`.
-fn estimate<F: Number>(
+/// ĝ_i(θ_i) of every agent, from draws under its `key`.
+fn estimate<F: Scalar>(
     world: &World<F>,
     config: &FastFedPgConfig,
     agents: &[&Agent<F>],
     theta: &Matrix<F>,
     key: impl Fn(&Agent<F>) -> Key,
-) -> Result<(Matrix<F>, Trajectories<F>), EngineError> {
-    let replicas: Vec<Replica<F>> =
-        agents.iter().enumerate().map(|(index, agent)| agent.replica(theta.row(index), key(agent))).collect();
-    let horizon = config.horizon.min(world.max_episode_steps);
-    let tau = world.engine.rollout(&world.policy, &replicas, config.batch, horizon, Mode::Sampled)?;
-    let weights = config.weighing().per_step(&tau, |_, _| F::from_f64(1.0));
-    Ok((world.engine.scores(&world.policy, theta, &tau).gradient(&weights)?, tau))
+) -> Result<Vec<Estimate<F>>, EngineError> {
+    let keys: Vec<Key> = agents.iter().map(|agent| key(agent)).collect();
+    let (batch, horizon) = (config.batch, config.horizon.min(world.max_episode_steps));
+    let request = Request { agents, keys: &keys, batch, horizon, weighing: config.weighing(), is_clip: None };
+    world.estimates.gradients(&request, theta)
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimator::Weighing;
-use crate::momentum::MOST;
+use crate::momentum::{EXACT_DISCOUNT, MOST};
 use crate::{Advantage, Estimator, Invalid};
 
 /// Fast-FedPG's numbers.
@@ -30,6 +30,13 @@ pub struct FastFedPgConfig {
     /// What is done to the estimator's weights.
     #[serde(default)]
     pub advantage: Advantage,
+    /// τ: temperature of the entropy bonus in the objective.
+    #[serde(default)]
+    pub entropy: f64,
+    /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
+    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    #[serde(default)]
+    pub exact: bool,
 }
 
 fn one() -> f64 {
@@ -47,7 +54,8 @@ fn reinforce() -> Estimator {
 impl FastFedPgConfig {
     /// The weights of scores.
     pub(super) fn weighing(&self) -> Weighing {
-        Weighing { estimator: self.estimator, discount: self.discount, advantage: self.advantage }
+        let FastFedPgConfig { estimator, discount, advantage, entropy, .. } = *self;
+        Weighing { estimator, discount, advantage, entropy }
     }
 
     /// Checks every number.
@@ -67,6 +75,9 @@ impl FastFedPgConfig {
         let whole = [("local_steps", self.local_steps), ("horizon", self.horizon), ("batch", self.batch)];
         if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
             return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
+        }
+        if self.exact && self.discount == 1.0 {
+            return Err(Invalid { key: "discount", value: "1".into(), expected: EXACT_DISCOUNT });
         }
         self.weighing().validate()
     }

@@ -20,7 +20,7 @@ pub use server::FastFedPgState;
 
 use std::marker::PhantomData;
 
-use fedrl_engine::Number;
+use fedrl_core::Scalar;
 use fedrl_federation::{ServerHalf, Vector, mean};
 
 use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
@@ -38,7 +38,7 @@ impl FastFedPg {
     }
 }
 
-impl<F: Number> Algorithm<F> for FastFedPg {
+impl<F: Scalar> Algorithm<F> for FastFedPg {
     type State = FastFedPgState<F>;
 
     fn start(&self, _world: &World<F>, theta: Vec<F>) -> Result<Round<FastFedPgState<F>>, AlgorithmError> {

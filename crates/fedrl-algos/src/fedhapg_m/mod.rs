@@ -9,12 +9,12 @@
 //! ∇⟨g, v⟩ is exact: tangents along v are carried through the network, then one reverse pass. The
 //! trajectories of a batch share α. The rest is what the [momentum](crate::momentum) algorithms share.
 
+use fedrl_core::Scalar;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix, Number, Trajectories, Trajectory};
+use fedrl_engine::{EngineError, Matrix};
 
-use crate::World;
+use crate::Corrected;
 use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Memory, Momentum, MomentumConfig};
-use crate::vector::difference;
 
 /// The algorithm.
 pub type FedHapgM = Momentum<HessianAided>;
@@ -31,50 +31,27 @@ impl FedHapgM {
 #[derive(Debug, Clone, Copy)]
 pub struct HessianAided;
 
-impl<F: Number> LocalDirection<F> for HessianAided {
+impl<F: Scalar> LocalDirection<F> for HessianAided {
     fn remembers(&self, _config: &MomentumConfig) -> bool {
         true
     }
 
     fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError> {
-        let World { engine, policy, .. } = step.world;
-        let weighing = step.config.weighing();
+        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
         let Some(Memory { previous, direction: momentum }) = step.memory else { return Ok(Vec::new()) };
         let between = between(step, previous);
-        let v = Matrix::from_rows((0..step.theta.rows()).map(|index| difference(step.theta.row(index), previous)));
-        let tau = step.sample(&between)?;
-
-        // Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩, both at θ(α).
-        let tangents = engine.tangents(policy, &between, &v, &tau);
-        let along = trajectory_sums(&tangents.values()?, &tau);
-        let hessian = tangents.gradient(&weighing.per_step(&tau, |_, _| F::from_f64(1.0)))?;
-        let scores = engine.scores(policy, &between, &tau);
-        let log_behaviour = scores.values()?;
-        let outer = scores.gradient(&weighing.per_step(&tau, |i, b| along[i][b]))?;
-
-        // w(τ|θ, θ(α)) g(τ|θ)
-        let current = engine.scores(policy, step.theta, &tau);
-        let (weights, seen) = step.weights(&current.values()?, &log_behaviour, &tau);
-        let weighted = current.gradient(&weighing.per_step(&tau, |i, b| weights[i][b]))?;
-
-        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
-        let updates = tau.replicas.iter().zip(&tau.margins).zip(seen).enumerate();
-        let update = updates.map(|(index, ((lived, &margin), importance))| {
-            let terms = weighted.row(index).iter().zip(momentum).zip(outer.row(index).iter().zip(hessian.row(index)));
-            LocalUpdate {
-                direction: terms.map(|((&wg, &u_r), (&sg, &hv))| beta * wg + rest * (u_r + sg + hv)).collect(),
-                gradient: weighted.row(index).to_vec(),
-                lived: lived.clone(),
-                margin,
-                importance: Some(importance),
-            }
+        let corrected = step.world.estimates.hessian_corrected(&step.request(), step.theta, &between, previous)?;
+        let update = corrected.into_iter().map(|Corrected { fresh, correction }| {
+            let terms = fresh.gradient.iter().zip(momentum).zip(&correction);
+            let direction = terms.map(|((&wg, &u_r), &lambda)| beta * wg + rest * (u_r + lambda)).collect();
+            LocalUpdate { direction, fresh }
         });
         Ok(update.collect())
     }
 }
 
 /// θ(α) = α θ_{r−1} + (1−α) θ_{r,k}, each agent with its own α ~ U[0,1].
-fn between<F: Number>(step: &LocalStep<F>, previous: &[F]) -> Matrix<F> {
+fn between<F: Scalar>(step: &LocalStep<F>, previous: &[F]) -> Matrix<F> {
     let rows = step.agents.iter().enumerate().map(|(index, agent)| {
         let alpha: F = alpha(step.world.key(Purpose::Midpoint, agent.id, step.round), step.k);
         let mix = previous.iter().zip(step.theta.row(index));
@@ -84,22 +61,6 @@ fn between<F: Number>(step: &LocalStep<F>, previous: &[F]) -> Matrix<F> {
 }
 
 /// α of local step `k` under an agent's key of a round.
-fn alpha<F: Number>(key: Key, k: u32) -> F {
+fn alpha<F: Scalar>(key: Key, k: u32) -> F {
     F::unit(key.block([k, 0, 0, 0]).a)
-}
-
-/// Sums of per-step numbers over each trajectory of each agent.
-fn trajectory_sums<F: Number>(values: &[Vec<F>], tau: &Trajectories<F>) -> Vec<Vec<F>> {
-    let agents = values.iter().zip(&tau.replicas);
-    agents
-        .map(|(values, lived)| {
-            let mut rest = values.as_slice();
-            let sum = |trajectory: &Trajectory<F>| {
-                let (own, after) = rest.split_at(trajectory.len());
-                rest = after;
-                F::from_f64(own.iter().map(|x| x.as_double()).sum())
-            };
-            lived.iter().map(sum).collect()
-        })
-        .collect()
 }

@@ -1,15 +1,14 @@
 //! The agents' half: K local steps.
 
 use fedrl_core::Scalar;
-use fedrl_core::random::Purpose;
-use fedrl_engine::{EngineError, Matrix, Mode, Number, Replica, Trajectories, Trajectory};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{EngineError, Matrix};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::server::{Broadcast, Memory};
 use super::{LocalDirection, MomentumConfig, Step};
-use crate::importance::importance_weights;
 use crate::vector::{add_scaled, difference, norm};
-use crate::{Agent, AgentMetrics, ImportanceMetrics, World};
+use crate::{Agent, AgentMetrics, Estimate, Request, World};
 
 /// The agents' half of one round.
 pub(super) struct LocalSteps<'a, F, D> {
@@ -19,7 +18,7 @@ pub(super) struct LocalSteps<'a, F, D> {
     pub(super) round: u32,
 }
 
-impl<F: Number, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, D> {
+impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, D> {
     type Broadcast = Broadcast<F>;
     type State = ();
     /// Δ_i = θ_{r,K} − θ_r.
@@ -39,18 +38,19 @@ impl<F: Number, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
 
         for k in 0..self.config.local_steps {
             let LocalSteps { world, config, round, .. } = *self;
-            let memory = broadcast.memory.as_ref();
-            let step = LocalStep { world, config, round, k: k as u32, agents: &agents, theta: &theta, memory };
+            let (k, memory) = (k as u32, broadcast.memory.as_ref());
+            let key = |agent: &&Agent<F>| world.key(Purpose::Training, agent.id, round).child([k, 0, 0, 0]);
+            let keys: Vec<Key> = agents.iter().map(key).collect();
+            let step = LocalStep { world, config, round, k, agents: &agents, keys: &keys, theta: &theta, memory };
             let updates = self.direction.update(&step)?;
             for (index, mut update) in updates.into_iter().enumerate() {
-                let gradient_norm = norm(&update.gradient);
+                let gradient_norm = norm(&update.fresh.gradient);
                 if let Some(clip) = config.direction_clip {
                     let bound = F::from_f64(gradient_norm.min(clip));
                     update.direction.iter_mut().for_each(|u| *u = clamp(*u, bound));
                 }
                 add_scaled(theta.row_mut(index), sizes[index].next(gradient_norm), &update.direction);
-                metrics[index].observe(&update.lived, update.margin);
-                metrics[index].observe_step(gradient_norm, update.importance);
+                metrics[index].observe(&update.fresh);
             }
         }
 
@@ -70,6 +70,8 @@ pub struct LocalStep<'a, F> {
     pub(crate) round: u32,
     pub(crate) k: u32,
     pub(crate) agents: &'a [&'a Agent<F>],
+    /// Keys of the agents' draws.
+    pub(crate) keys: &'a [Key],
     /// θ_{r,k}, a row per agent.
     pub(crate) theta: &'a Matrix<F>,
     pub(crate) memory: Option<&'a Memory<F>>,
@@ -79,41 +81,14 @@ pub struct LocalStep<'a, F> {
 pub struct LocalUpdate<F> {
     /// u.
     pub(crate) direction: Vec<F>,
-    /// The fresh gradient in it.
-    pub(crate) gradient: Vec<F>,
-    /// What was sampled for it.
-    pub(crate) lived: Vec<Trajectory<F>>,
-    /// Closest that any draw came to choosing another action.
-    pub(crate) margin: F,
-    /// Importance weights used, if any.
-    pub(crate) importance: Option<ImportanceMetrics>,
+    /// The estimate with the fresh gradient in it.
+    pub(crate) fresh: Estimate<F>,
 }
 
-impl<F: Number> LocalStep<'_, F> {
-    /// τ ~ p_i(·|θ), a batch per agent; `theta` has a row per agent.
-    pub(crate) fn sample(&self, theta: &Matrix<F>) -> Result<Trajectories<F>, EngineError> {
-        let agents = self.agents.iter().enumerate();
-        let replicas: Vec<Replica<F>> = agents
-            .map(|(index, agent)| {
-                let key = self.world.key(Purpose::Training, agent.id, self.round).child([self.k, 0, 0, 0]);
-                agent.replica(theta.row(index), key)
-            })
-            .collect();
-        let horizon = self.config.horizon.min(self.world.max_episode_steps);
-        self.world.engine.rollout(&self.world.policy, &replicas, self.config.batch, horizon, Mode::Sampled)
-    }
-
-    /// w(τ|target, behaviour) of every trajectory of every agent, from log-probabilities per step.
-    pub(crate) fn weights(
-        &self,
-        log_target: &[Vec<F>],
-        log_behaviour: &[Vec<F>],
-        trajectories: &Trajectories<F>,
-    ) -> (Vec<Vec<F>>, Vec<ImportanceMetrics>) {
-        let agents = log_target.iter().zip(log_behaviour).zip(&trajectories.replicas);
-        agents
-            .map(|((target, behaviour), lived)| importance_weights(target, behaviour, lived, self.config.is_clip))
-            .unzip()
+impl<F: Scalar> LocalStep<'_, F> {
+    /// What is asked of the agents' environments.
+    pub(crate) fn request(&self) -> Request<'_, F> {
+        self.config.request(self.world, self.agents, self.keys, self.config.batch)
     }
 }
 

@@ -1,12 +1,16 @@
 //! `[algorithm]` for the momentum algorithms and for plain averaging.
 
+use fedrl_core::random::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::estimator::Weighing;
-use crate::{Advantage, Estimator, Invalid};
+use crate::{Advantage, Agent, Estimator, Invalid, Request, World};
 
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
 pub(crate) const MOST: usize = 1_000_000;
+
+/// An infinite sum of rewards is finite only if they are discounted.
+pub(crate) const EXACT_DISCOUNT: &str = "a number below 1 with `exact = true`";
 
 /// How η is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -54,6 +58,13 @@ pub struct MomentumConfig {
     /// What is done to the estimator's weights.
     #[serde(default)]
     pub advantage: Advantage,
+    /// τ: temperature of the entropy bonus in the objective.
+    #[serde(default)]
+    pub entropy: f64,
+    /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
+    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    #[serde(default)]
+    pub exact: bool,
     /// How η is chosen.
     #[serde(default)]
     pub step: Step,
@@ -88,6 +99,13 @@ pub struct PavgConfig {
     /// What is done to the estimator's weights.
     #[serde(default)]
     pub advantage: Advantage,
+    /// τ: temperature of the entropy bonus in the objective.
+    #[serde(default)]
+    pub entropy: f64,
+    /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
+    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    #[serde(default)]
+    pub exact: bool,
     /// How η is chosen.
     #[serde(default)]
     pub step: Step,
@@ -113,6 +131,8 @@ impl From<PavgConfig> for MomentumConfig {
             u0_batch: None,
             estimator: config.estimator,
             advantage: config.advantage,
+            entropy: config.entropy,
+            exact: config.exact,
             step: config.step,
             is_clip: None,
             direction_clip: config.direction_clip,
@@ -123,7 +143,20 @@ impl From<PavgConfig> for MomentumConfig {
 impl MomentumConfig {
     /// The weights of scores.
     pub(crate) fn weighing(&self) -> Weighing {
-        Weighing { estimator: self.estimator, discount: self.discount, advantage: self.advantage }
+        let MomentumConfig { estimator, discount, advantage, entropy, .. } = *self;
+        Weighing { estimator, discount, advantage, entropy }
+    }
+
+    /// What is asked of these agents' environments.
+    pub(super) fn request<'a, F>(
+        &self,
+        world: &World<F>,
+        agents: &'a [&'a Agent<F>],
+        keys: &'a [Key],
+        batch: usize,
+    ) -> Request<'a, F> {
+        let horizon = self.horizon.min(world.max_episode_steps);
+        Request { agents, keys, batch, horizon, weighing: self.weighing(), is_clip: self.is_clip }
     }
 
     /// Checks every number.
@@ -162,6 +195,9 @@ impl MomentumConfig {
         ];
         if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
             return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
+        }
+        if self.exact && self.discount == 1.0 {
+            return Err(Invalid { key: "discount", value: "1".into(), expected: EXACT_DISCOUNT });
         }
         self.weighing().validate()
     }

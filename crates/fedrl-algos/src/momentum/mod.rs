@@ -15,10 +15,11 @@ pub use agent::{LocalStep, LocalUpdate};
 pub use config::{MomentumConfig, PavgConfig, Step};
 pub use server::MomentumState;
 
-pub(crate) use config::MOST;
+pub(crate) use config::{EXACT_DISCOUNT, MOST};
 pub(crate) use server::Memory;
 
-use fedrl_engine::{EngineError, Number};
+use fedrl_core::Scalar;
+use fedrl_engine::EngineError;
 use fedrl_federation::{ServerHalf, Vector, mean};
 
 use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
@@ -62,7 +63,7 @@ impl<D> Momentum<D> {
     }
 }
 
-impl<F: Number, D: LocalDirection<F>> Algorithm<F> for Momentum<D> {
+impl<F: Scalar, D: LocalDirection<F>> Algorithm<F> for Momentum<D> {
     type State = MomentumState<F>;
 
     fn start(&self, world: &World<F>, theta: Vec<F>) -> Result<Round<MomentumState<F>>, AlgorithmError> {

@@ -1,11 +1,11 @@
 //! The exchange before the first round: u_0.
 
-use fedrl_core::random::Purpose;
-use fedrl_engine::{EngineError, Matrix, Mode, Number, Replica};
+use fedrl_core::Scalar;
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{EngineError, Matrix};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::MomentumConfig;
-use crate::vector::norm;
 use crate::{Agent, AgentMetrics, World};
 
 /// The agent's half: the mean gradient of `batch` trajectories at θ_0.
@@ -15,7 +15,7 @@ pub(super) struct InitialGradient<'a, F> {
     pub(super) batch: usize,
 }
 
-impl<F: Number> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
+impl<F: Scalar> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
     /// θ_0.
     type Broadcast = Vector<F>;
     type State = ();
@@ -29,24 +29,14 @@ impl<F: Number> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
         Vector(theta): &Vector<F>,
         block: &[(&Agent<F>, &())],
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
-        let World { engine, policy, .. } = self.world;
-        let horizon = self.config.horizon.min(self.world.max_episode_steps);
-        let replicas: Vec<Replica<F>> = block
-            .iter()
-            .map(|(agent, ())| agent.replica(theta, self.world.key(Purpose::CommonEstimate, agent.id, 0)))
-            .collect();
-        let trajectories = engine.rollout(policy, &replicas, self.batch, horizon, Mode::Sampled)?;
-        let at = Matrix::repeat(theta, block.len());
-        let gradients = engine
-            .scores(policy, &at, &trajectories)
-            .gradient(&self.config.weighing().per_step(&trajectories, |_, _| F::from_f64(1.0)))?;
-        let sampled = trajectories.replicas.iter().zip(&trajectories.margins).enumerate();
-        let answers = sampled.map(|(index, (lived, &margin))| {
-            let gradient = gradients.row(index).to_vec();
+        let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, ())| agent).collect();
+        let keys: Vec<Key> = agents.iter().map(|agent| self.world.key(Purpose::CommonEstimate, agent.id, 0)).collect();
+        let request = self.config.request(self.world, &agents, &keys, self.batch);
+        let estimates = self.world.estimates.gradients(&request, &Matrix::repeat(theta, agents.len()))?;
+        let answers = estimates.into_iter().map(|estimate| {
             let mut metrics = AgentMetrics::default();
-            metrics.observe(lived, margin);
-            metrics.observe_step(norm(&gradient), None);
-            Answer { state: (), upload: Vector(gradient), metrics }
+            metrics.observe(&estimate);
+            Answer { state: (), upload: Vector(estimate.gradient), metrics }
         });
         Ok(answers.collect())
     }

@@ -1,10 +1,10 @@
 //! The estimators are what they say: expectations over *every* trajectory of a small MDP, in f64,
-//! for a tabular softmax policy (linear on one-hot states) and for a small network.
+//! for the tabular softmax policy and for a small network, with and without entropy in the objective.
 
-use fedrl_algos::{Advantage, Estimator};
+use fedrl_algos::{Advantage, Estimator, Request, Sampled, Weighing};
 use fedrl_core::Space;
 use fedrl_core::random::Key;
-use fedrl_engine::{Engine, Matrix, Pass, Trajectories, Trajectory};
+use fedrl_engine::{Engine, Matrix, Trajectories, Trajectory};
 use fedrl_models::{Policy, PolicyConfig};
 
 const STATES: usize = 3;
@@ -30,16 +30,18 @@ fn reward(state: usize, action: usize) -> f64 {
     number(50 + state * ACTIONS + action) - 0.5
 }
 
-/// Every trajectory of states and actions, and what the environment has to do with its probability.
+/// Every trajectory of states and actions, each a replica of its own, and what the environment has
+/// to do with its probability.
 struct Enumerated {
     policy: Policy,
+    weighing: Weighing,
     lived: Trajectories<f64>,
     environment: Vec<f64>,
 }
 
 impl Enumerated {
-    fn new(hidden: &[usize]) -> Self {
-        let config = PolicyConfig { hidden: hidden.to_vec(), ..PolicyConfig::default() };
+    fn new(hidden: &[usize], weighing: Weighing) -> Self {
+        let config = PolicyConfig { hidden: hidden.to_vec(), bias: !hidden.is_empty(), ..PolicyConfig::default() };
         let observation = Space::Box { low: vec![0.0; STATES], high: vec![1.0; STATES] };
         let policy = Policy::new(&config, &observation, &Space::Discrete { n: ACTIONS }).unwrap();
         let each = STATES * ACTIONS;
@@ -59,8 +61,9 @@ impl Enumerated {
                 terminated: false,
             });
         }
-        let lived = Trajectories { replicas: vec![lived], margins: vec![f64::INFINITY] };
-        Enumerated { policy, lived, environment }
+        let margins = vec![f64::INFINITY; lived.len()];
+        let lived = Trajectories { replicas: lived.into_iter().map(|tau| vec![tau]).collect(), margins };
+        Enumerated { policy, weighing, lived, environment }
     }
 
     /// Parameters number `which`, all of order one.
@@ -69,28 +72,37 @@ impl Enumerated {
         drawn.iter().enumerate().map(|(i, &x)| f64::from(x) + 0.3 * (i as f64 + f64::from(which)).sin()).collect()
     }
 
-    fn scores(&self, theta: &[f64]) -> Pass<f64> {
-        Engine::double().scores(&self.policy, &Matrix::from_rows([theta]), &self.lived)
+    fn sampled(&self) -> Sampled<f64> {
+        Sampled { engine: Engine::double(), policy: self.policy.clone() }
     }
 
-    /// log π_θ of the actions of each trajectory together.
-    fn log_probability(&self, theta: &[f64]) -> Vec<f64> {
-        let values = self.scores(theta).values().unwrap();
-        values[0].chunks_exact(HORIZON).map(|steps| steps.iter().sum()).collect()
+    fn request(&self) -> Request<'_, f64> {
+        Request { agents: &[], keys: &[], batch: 1, horizon: HORIZON, weighing: self.weighing, is_clip: None }
+    }
+
+    /// The same parameters for every trajectory.
+    fn matrix(&self, theta: &[f64]) -> Matrix<f64> {
+        Matrix::repeat(theta, self.environment.len())
     }
 
     /// p(τ|θ).
     fn probability(&self, theta: &[f64]) -> Vec<f64> {
-        let log = self.log_probability(theta);
-        self.environment.iter().zip(log).map(|(environment, log)| environment * log.exp()).collect()
+        let scores = self.sampled().engine.scores(&self.policy, &self.matrix(theta), &self.lived);
+        let log = scores.values().unwrap();
+        self.environment.iter().zip(log).map(|(environment, log)| environment * log.iter().sum::<f64>().exp()).collect()
     }
 
-    /// J(θ) = Σ_τ p(τ|θ) Σ_h γ^h R_h.
+    /// J(θ) = Σ_τ p(τ|θ) Σ_h γ^h (R_h + entropy H(π(·|s_h))).
     fn objective(&self, theta: &[f64]) -> f64 {
         let total = |tau: &Trajectory<f64>| -> f64 {
-            tau.rewards.iter().enumerate().map(|(h, reward)| DISCOUNT.powi(h as i32) * reward).sum()
+            let steps = tau.rewards.iter().zip(tau.observations.chunks_exact(STATES)).enumerate();
+            let step = |(h, (reward, observation)): (usize, (&f64, &[f64]))| {
+                let outputs = self.policy.network.forward(theta, observation);
+                DISCOUNT.powi(h as i32) * (reward + self.weighing.entropy * self.policy.head.entropy(&outputs, &[]))
+            };
+            steps.map(step).sum()
         };
-        self.probability(theta).iter().zip(&self.lived.replicas[0]).map(|(p, tau)| p * total(tau)).sum()
+        self.probability(theta).iter().zip(&self.lived.replicas).map(|(p, tau)| p * total(&tau[0])).sum()
     }
 
     /// ∇J(θ) by differences of fourth order, good to about 1e-12.
@@ -105,32 +117,13 @@ impl Enumerated {
         (0..theta.len()).map(slope).collect()
     }
 
-    /// Ψ_t × `factor` of its trajectory, for every step.
-    fn weights(&self, estimator: Estimator, factor: &[f64]) -> Vec<Vec<f64>> {
-        let trajectories = self.lived.replicas[0].iter().zip(factor);
-        let weighted = trajectories.flat_map(|(tau, &factor)| {
-            let psi: Vec<f64> = estimator.weights(tau, DISCOUNT, Advantage::None);
-            psi.into_iter().map(move |psi| factor * psi)
-        });
-        vec![weighted.collect()]
-    }
-
-    /// Σ_τ `factor`(τ) g(τ|θ).
-    fn gradient(&self, theta: &[f64], estimator: Estimator, factor: &[f64]) -> Vec<f64> {
-        self.scores(theta).gradient(&self.weights(estimator, factor)).unwrap().row(0).to_vec()
-    }
-
-    /// Σ_τ p(τ|θ) Λ(τ|θ, v), Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩.
-    fn curvature(&self, theta: &[f64], v: &[f64], estimator: Estimator) -> Vec<f64> {
-        let p = self.probability(theta);
-        let (at, along) = (Matrix::from_rows([theta]), Matrix::from_rows([v]));
-        let tangents = Engine::double().tangents(&self.policy, &at, &along, &self.lived);
-        let scores = tangents.values().unwrap();
-        let scores = scores[0].chunks_exact(HORIZON).map(|steps| steps.iter().sum::<f64>());
-        let outer: Vec<f64> = p.iter().zip(scores).map(|(p, score)| p * score).collect();
-        let hessian = tangents.gradient(&self.weights(estimator, &p)).unwrap();
-        let outer = self.gradient(theta, estimator, &outer);
-        outer.iter().zip(hessian.row(0)).map(|(outer, hessian)| outer + hessian).collect()
+    /// Σ_τ p(τ|θ) of these vectors, one per trajectory.
+    fn expectation<'v>(&self, theta: &[f64], vectors: impl Iterator<Item = &'v Vec<f64>>) -> Vec<f64> {
+        let mut sum = vec![0.0; theta.len()];
+        for (p, vector) in self.probability(theta).iter().zip(vectors) {
+            sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += p * x);
+        }
+        sum
     }
 }
 
@@ -144,16 +137,22 @@ fn minus(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// The policies, and both estimators.
-fn cases() -> impl Iterator<Item = (Enumerated, Estimator)> {
+/// The policies, both estimators, without and with entropy.
+fn cases() -> impl Iterator<Item = Enumerated> {
     [vec![], vec![4]].into_iter().flat_map(|hidden| {
-        [Estimator::Gpomdp, Estimator::Reinforce].map(|estimator| (Enumerated::new(&hidden), estimator))
+        [Estimator::Gpomdp, Estimator::Reinforce].into_iter().flat_map(move |estimator| {
+            let hidden = hidden.clone();
+            [0.0, 0.3].map(|entropy| {
+                let weighing = Weighing { estimator, discount: DISCOUNT, advantage: Advantage::None, entropy };
+                Enumerated::new(&hidden, weighing)
+            })
+        })
     })
 }
 
 #[test]
 fn probabilities_of_all_trajectories_sum_to_one() {
-    for (all, _) in cases() {
+    for all in cases() {
         assert!((all.probability(&all.theta(1)).iter().sum::<f64>() - 1.0).abs() < 1e-13);
     }
 }
@@ -161,9 +160,10 @@ fn probabilities_of_all_trajectories_sum_to_one() {
 /// Σ_τ p(τ|θ) g(τ|θ) = ∇J(θ).
 #[test]
 fn the_expected_estimate_is_the_gradient() {
-    for (all, estimator) in cases() {
+    for all in cases() {
         let theta = all.theta(1);
-        let expected = all.gradient(&theta, estimator, &all.probability(&theta));
+        let estimates = all.sampled().gradients_of(&all.request(), &all.lived, &all.matrix(&theta)).unwrap();
+        let expected = all.expectation(&theta, estimates.iter().map(|estimate| &estimate.gradient));
         assert_equal(&expected, &all.ascent(&theta), 1e-10);
     }
 }
@@ -171,30 +171,36 @@ fn the_expected_estimate_is_the_gradient() {
 /// Σ_τ p(τ|θ) [g(τ|θ) − w(τ|θ′,θ) g(τ|θ′)] = ∇J(θ) − ∇J(θ′).
 #[test]
 fn the_expected_importance_weighted_difference_is_the_difference_of_gradients() {
-    for (all, estimator) in cases() {
+    for all in cases() {
         let (theta, other) = (all.theta(1), all.theta(2));
-        let p = all.probability(&theta);
-        let (log, log_other) = (all.log_probability(&theta), all.log_probability(&other));
-        let weighted: Vec<f64> =
-            p.iter().zip(log_other.iter().zip(&log)).map(|(p, (other, own))| p * (other - own).exp()).collect();
-        let difference = minus(&all.gradient(&theta, estimator, &p), &all.gradient(&other, estimator, &weighted));
-        assert_equal(&difference, &minus(&all.ascent(&theta), &all.ascent(&other)), 1e-10);
+        let corrected =
+            all.sampled().importance_corrected_of(&all.request(), &all.lived, &all.matrix(&theta), &other).unwrap();
+        let own = all.expectation(&theta, corrected.iter().map(|corrected| &corrected.fresh.gradient));
+        let weighted = all.expectation(&theta, corrected.iter().map(|corrected| &corrected.correction));
+        assert_equal(&own, &all.ascent(&theta), 1e-10);
+        assert_equal(&minus(&own, &weighted), &minus(&all.ascent(&theta), &all.ascent(&other)), 1e-10);
     }
 }
 
-/// ∫₀¹ Σ_τ p(τ|θ(α)) Λ dα = ∇J(θ) − ∇J(θ′), θ(α) = α θ′ + (1−α) θ, v = θ − θ′.
+/// ∫₀¹ Σ_τ p(τ|θ(α)) Λ dα = ∇J(θ) − ∇J(θ′), θ(α) = α θ′ + (1−α) θ, v = θ − θ′; and at every α
+/// Σ_τ p(τ|θ(α)) w(τ|θ,θ(α)) g(τ|θ) = ∇J(θ).
 #[test]
 fn the_expected_curvature_along_the_way_is_the_difference_of_gradients() {
-    for (all, estimator) in cases() {
+    for all in cases() {
         let (theta, previous) = (all.theta(1), all.theta(2));
-        let v = minus(&theta, &previous);
+        let ascent = all.ascent(&theta);
         let mut integral = vec![0.0; theta.len()];
         for (node, weight) in gauss_legendre(16) {
             let between: Vec<f64> = previous.iter().zip(&theta).map(|(p, t)| node * p + (1.0 - node) * t).collect();
-            let curvature = all.curvature(&between, &v, estimator);
+            let (at, midway) = (all.matrix(&theta), all.matrix(&between));
+            let corrected =
+                all.sampled().hessian_corrected_of(&all.request(), &all.lived, &at, &midway, &previous).unwrap();
+            let fresh = all.expectation(&between, corrected.iter().map(|corrected| &corrected.fresh.gradient));
+            assert_equal(&fresh, &ascent, 1e-10);
+            let curvature = all.expectation(&between, corrected.iter().map(|corrected| &corrected.correction));
             integral.iter_mut().zip(curvature).for_each(|(sum, x)| *sum += weight * x);
         }
-        assert_equal(&integral, &minus(&all.ascent(&theta), &all.ascent(&previous)), 1e-9);
+        assert_equal(&integral, &minus(&ascent, &all.ascent(&previous)), 1e-9);
     }
 }
 

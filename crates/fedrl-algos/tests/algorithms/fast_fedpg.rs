@@ -17,6 +17,8 @@ fn config() -> FastFedPgConfig {
         batch: 2,
         estimator: Estimator::Reinforce,
         advantage: Advantage::None,
+        entropy: 0.0,
+        exact: false,
     }
 }
 
@@ -66,7 +68,7 @@ fn both_exchanges_of_a_round_are_counted() {
     assert_eq!(rounds[1].reports.len(), 2);
     for report in &rounds[1].reports {
         assert_eq!((report.bytes_up, report.bytes_down), (2 * vector, 2 * vector));
-        assert_eq!(report.metrics.trajectories, config().batch * (config().local_steps + 1));
+        assert_eq!(report.metrics.lived.trajectories, config().batch * (config().local_steps + 1));
         assert_eq!(report.metrics.local_steps, config().local_steps);
     }
 }

@@ -2,9 +2,9 @@
 
 use fedrl_algos::fedsvrpg_m::FedSvrpgM;
 use fedrl_algos::momentum::{MomentumConfig, Step};
-use fedrl_algos::{Advantage, Algorithm, AlgorithmError, Divergence, ServerState};
+use fedrl_algos::{Advantage, Algorithm, AlgorithmError, Divergence, ServerState, Weighing};
 use fedrl_core::random::Purpose;
-use fedrl_engine::{Matrix, Mode};
+use fedrl_engine::{Matrix, Mode, Replica};
 
 use crate::support::{config, initial, relative, train, world};
 
@@ -33,12 +33,18 @@ fn one_local_step_at_beta_1_and_lambda_eta_is_plain_gradient_ascent() {
     let theta = initial(&world);
     let mut ascent: Vec<f64> = theta.iter().map(|&x| f64::from(x)).collect();
     for agent in &world.agents {
-        let replica = agent.replica(&theta, world.key(Purpose::Training, agent.id, 0).child([0; 4]));
+        let key = world.key(Purpose::Training, agent.id, 0).child([0; 4]);
+        let replica = Replica { theta: &theta, simulator: &agent.simulator, spec: agent.spec, key };
         let lived =
             world.engine.rollout(&world.policy, &[replica], config.batch, config.horizon, Mode::Sampled).unwrap();
-        let psi =
-            lived.replicas[0].iter().flat_map(|tau| config.estimator.weights(tau, config.discount, Advantage::None));
-        let psi = psi.map(|psi| psi / config.batch as f32).collect();
+        let weighing = Weighing {
+            estimator: config.estimator,
+            discount: config.discount,
+            advantage: Advantage::None,
+            entropy: 0.0,
+        };
+        let psi = lived.replicas[0].iter().flat_map(|tau| weighing.psi(tau.rewards.iter().map(|&r| f64::from(r))));
+        let psi = psi.map(|psi| (psi / config.batch as f64) as f32).collect();
         let gradient =
             world.engine.scores(&world.policy, &Matrix::from_rows([&theta]), &lived).gradient(&[psi]).unwrap();
         let share = config.local_step_size / world.agents.len() as f64;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod enumeration;
+mod exact;
 mod fast_fedpg;
 mod fedhapg_m;
 mod fedsvrpg_m;
@@ -11,3 +12,4 @@ mod learning;
 mod momentum;
 mod oracle;
 mod support;
+mod tabular;

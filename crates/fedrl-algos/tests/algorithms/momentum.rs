@@ -2,16 +2,16 @@
 //! server. The local direction is the caller's.
 
 use fedrl_algos::momentum::{MomentumConfig, MomentumState};
-use fedrl_algos::{Algorithm, ServerState, World};
+use fedrl_algos::{Algorithm, ServerState};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::Trajectory;
 
 use crate::oracle::{gradient, mean, trajectories};
-use crate::support::{SEED, exact_world, initial, relative, train};
+use crate::support::{Bench, SEED, exact_world, initial, relative, train};
 
 /// One agent at one local step.
 pub struct Local<'a> {
-    pub world: &'a World<f64>,
+    pub world: &'a Bench<f64>,
     pub config: &'a MomentumConfig,
     pub agent: usize,
     pub round: u32,

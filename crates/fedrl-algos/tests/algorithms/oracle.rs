@@ -1,13 +1,12 @@
 //! An oracle in f64: nothing but sampled trajectories, the native log-probability, and central
 //! differences.
 
-use fedrl_algos::World;
 use fedrl_core::random::Key;
-use fedrl_engine::{Mode, Trajectory};
+use fedrl_engine::{Mode, Replica, Trajectory};
 
-use crate::support::config;
+use crate::support::{Bench, config};
 
-pub fn log_probability(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>) -> Vec<f64> {
+pub fn log_probability(world: &Bench<f64>, theta: &[f64], trajectory: &Trajectory<f64>) -> Vec<f64> {
     let steps = trajectory.observations.chunks_exact(4).zip(&trajectory.actions);
     steps.map(|(observation, &action)| world.policy.log_probability(theta, observation, &[action])).collect()
 }
@@ -24,12 +23,12 @@ pub fn whole(trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
 }
 
 /// g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t) with the weights of GPOMDP, by central differences.
-pub fn gradient(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
+pub fn gradient(world: &Bench<f64>, theta: &[f64], trajectory: &Trajectory<f64>, discount: f64) -> Vec<f64> {
     weighted(world, theta, trajectory, &to_go(trajectory, discount))
 }
 
 /// Σ_t Ψ_t ∇ log π_θ(a_t|s_t) by central differences.
-pub fn weighted(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>, psi: &[f64]) -> Vec<f64> {
+pub fn weighted(world: &Bench<f64>, theta: &[f64], trajectory: &Trajectory<f64>, psi: &[f64]) -> Vec<f64> {
     let objective = |theta: &[f64]| -> f64 {
         log_probability(world, theta, trajectory).iter().zip(psi).map(|(log, psi)| psi * log).sum()
     };
@@ -42,8 +41,9 @@ pub fn weighted(world: &World<f64>, theta: &[f64], trajectory: &Trajectory<f64>,
     (0..theta.len()).map(|i| (shifted(i, h) - shifted(i, -h)) / (2.0 * h)).collect()
 }
 
-pub fn trajectories(world: &World<f64>, theta: &[f64], agent: usize, key: Key, batch: usize) -> Vec<Trajectory<f64>> {
-    let replica = world.agents[agent].replica(theta, key);
+pub fn trajectories(world: &Bench<f64>, theta: &[f64], agent: usize, key: Key, batch: usize) -> Vec<Trajectory<f64>> {
+    let agent = &world.agents[agent];
+    let replica = Replica { theta, simulator: &agent.simulator, spec: agent.spec, key };
     let lived = world.engine.rollout(&world.policy, &[replica], batch, config(1.0).horizon, Mode::Sampled).unwrap();
     lived.replicas.into_iter().next().unwrap()
 }
@@ -55,7 +55,7 @@ pub fn mean(vectors: &[Vec<f64>]) -> Vec<f64> {
 
 /// ∇ ⟨g(τ|θ), v⟩ by differences of fourth order of the gradient along v.
 pub fn hessian_vector(
-    world: &World<f64>,
+    world: &Bench<f64>,
     theta: &[f64],
     v: &[f64],
     trajectory: &Trajectory<f64>,
@@ -72,7 +72,7 @@ pub fn hessian_vector(
 }
 
 /// Σ_t ⟨∇ log π_θ(a_t|s_t), v⟩ by central differences along v.
-pub fn score_along(world: &World<f64>, theta: &[f64], v: &[f64], trajectory: &Trajectory<f64>) -> f64 {
+pub fn score_along(world: &Bench<f64>, theta: &[f64], v: &[f64], trajectory: &Trajectory<f64>) -> f64 {
     let h = 1e-4 / v.iter().map(|v| v * v).sum::<f64>().sqrt();
     let at = |step: f64| -> f64 {
         let theta: Vec<f64> = theta.iter().zip(v).map(|(x, v)| x + step * v).collect();
@@ -82,7 +82,7 @@ pub fn score_along(world: &World<f64>, theta: &[f64], v: &[f64], trajectory: &Tr
 }
 
 /// w(τ|target, behaviour).
-pub fn weight(world: &World<f64>, target: &[f64], behaviour: &[f64], trajectory: &Trajectory<f64>) -> f64 {
+pub fn weight(world: &Bench<f64>, target: &[f64], behaviour: &[f64], trajectory: &Trajectory<f64>) -> f64 {
     let sum = |theta: &[f64]| -> f64 { log_probability(world, theta, trajectory).iter().sum() };
     (sum(target) - sum(behaviour)).exp()
 }

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use anyhow::{Context, Result};
 use fedrl_core::Space;
-use fedrl_envs::{ENVIRONMENTS, Environment, Instance, Parameters, Precision, Spec, find};
+use fedrl_envs::{ENVIRONMENTS, Environment, Instance, Parameters, Precision, Range, Spec, find};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -98,7 +98,14 @@ fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Ins
     for setting in set {
         let expected = || Usage(format!("--set {setting}: expected NAME=NUMBER, as in length=0.4"));
         let (name, value) = setting.split_once('=').ok_or_else(expected)?;
-        given.insert(name.trim().to_string(), value.trim().parse().map_err(|_| expected())?);
+        let (name, value) = (name.trim(), value.trim());
+        let parameter = Instance::parameters(environment.spec()).find(|parameter| parameter.name == name);
+        let choice = match parameter.map(|parameter| parameter.range) {
+            Some(Range::Choice(words)) => words.iter().position(|word| *word == value),
+            _ => None,
+        };
+        let number = choice.map_or_else(|| value.parse().map_err(|_| expected()), |place| Ok(place as f64));
+        given.insert(name.to_string(), number?);
     }
     Ok(Instance::new(environment, given).map_err(|error| Usage(error.to_string()))?)
 }
@@ -109,6 +116,9 @@ fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Ins
 struct Input {
     state: Vec<f64>,
     action: Vec<f64>,
+    /// Uniform in `[0, 1)`, as many as a step consumes.
+    #[serde(default)]
+    draws: Vec<f64>,
 }
 
 /// One line of output.
@@ -131,10 +141,11 @@ fn step<F: Precision + Serialize>(instance: &Instance) -> Result<()> {
         let wrong = |problem: String| Usage(format!("stdin line {}: {problem}", index + 1));
         let input: Input = serde_json::from_str(&line)
             .map_err(|error| wrong(format!("{error}; expected {{\"state\":[..],\"action\":[..]}}")))?;
-        check(spec, &input).map_err(wrong)?;
+        check(instance, &input).map_err(wrong)?;
         let mut state: Vec<F> = input.state.into_iter().map(F::from_f64).collect();
         let action: Vec<F> = input.action.into_iter().map(F::from_f64).collect();
-        let transition = simulator.step(&mut state, &action);
+        let draws: Vec<F> = input.draws.into_iter().map(F::from_f64).collect();
+        let transition = simulator.step(&draws, &mut state, &action);
         let mut obs = vec![F::default(); spec.observation.width()];
         simulator.observe(&state, &mut obs);
         print_json(&Stepped { state, obs, reward: transition.reward, terminated: transition.terminated })?;
@@ -142,7 +153,8 @@ fn step<F: Precision + Serialize>(instance: &Instance) -> Result<()> {
     Ok(())
 }
 
-fn check(spec: &Spec, input: &Input) -> Result<(), String> {
+fn check(instance: &Instance, input: &Input) -> Result<(), String> {
+    let spec = instance.spec();
     let (state, action) = (input.state.len(), input.action.len());
     if state != spec.state_width {
         return Err(format!("`state` has {state} numbers, expected {}", spec.state_width));
@@ -150,11 +162,29 @@ fn check(spec: &Spec, input: &Input) -> Result<(), String> {
     if action != spec.action.width() {
         return Err(format!("`action` has {action} numbers, expected {}", spec.action.width()));
     }
+    if input.draws.len() != spec.step_draws {
+        return Err(format!(
+            "`draws` has {} numbers, expected {}: uniform ones from [0, 1), which {} uses in a step",
+            input.draws.len(),
+            spec.step_draws,
+            spec.id
+        ));
+    }
+    if let Some(draw) = input.draws.iter().find(|draw| !(0.0..1.0).contains(*draw)) {
+        return Err(format!("`draws` contains {draw}, expected numbers from 0 to below 1"));
+    }
+    if let Some(mdp) = instance.mdp() {
+        number_below("state", input.state[0], mdp.states)?;
+    }
     if let Space::Discrete { n } = spec.action {
-        let choice = input.action[0];
-        if choice.fract() != 0.0 || !(0.0..n as f64).contains(&choice) {
-            return Err(format!("`action` is {choice}, expected a whole number from 0 to {}", n - 1));
-        }
+        number_below("action", input.action[0], n)?;
     }
     Ok(())
+}
+
+fn number_below(name: &str, value: f64, n: usize) -> Result<(), String> {
+    if value.fract() == 0.0 && (0.0..n as f64).contains(&value) {
+        return Ok(());
+    }
+    Err(format!("`{name}` is {value}, expected a whole number from 0 to {}", n - 1))
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{Engine, Mode, select};
 use fedrl_envs::Instance;
 use fedrl_eval::{Evaluation, Protocol};
@@ -164,9 +163,8 @@ fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Insta
         ))
         .into());
     }
-    let key = Key::new(setup.experiment.training.seed, Purpose::Variants).child([3, 0, 0, 0]);
     let instances = variant_set_from_file(path)?
-        .instances(setup.environment, None, key)
+        .instances(setup.environment, None, setup.experiment.training.seed, 3)
         .map_err(|problem| ConfigError::at(on, "", problem))?;
     Ok(vec![(format!("file-{}", path.file_stem().map_or(on.into(), |stem| stem.to_string_lossy())), instances)])
 }

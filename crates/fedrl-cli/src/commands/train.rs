@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use fedrl_engine::{DeviceChoice, Mode, Selection, select};
+use fedrl_engine::{DeviceChoice, Engine, Mode, Selection, select};
 use fedrl_train::{Checkpoint, Ending, Manifest, RunDirectory, Setup, Source, Trainer};
 use serde_json::json;
 
@@ -96,7 +96,8 @@ fn run(
         _ => format!("resuming {} after round {round}", directory.path().display()),
     });
 
-    let world = setup.world(selection);
+    let engine = Engine::new(selection);
+    let world = setup.world(engine.clone());
     let stop = stop_on_interrupt(output)?;
     let mut progress = Progress::new(output, round, env_steps, config.training.rounds);
     let result = Trainer::new(setup, &world, directory, &manifest).run(from, &mut progress, &stop);
@@ -116,7 +117,7 @@ fn run(
     let round = ending.progress.round;
     let mut records = Vec::new();
     for (on, instances) in sets(setup) {
-        let record = evaluate(directory, setup, &world.engine, (round, &ending.theta), (on, &instances), &request)?;
+        let record = evaluate(directory, setup, &engine, (round, &ending.theta), (on, &instances), &request)?;
         output.text(record.table())?;
         records.push(record);
     }

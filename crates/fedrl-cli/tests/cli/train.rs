@@ -10,7 +10,7 @@ use crate::compare::assert_same_run;
 use crate::support::{Place, TINY_PARAMETERS, tiny};
 
 /// The keys of a round of an algorithm with importance weights, in their order.
-const ROUND_KEYS: [&str; 32] = [
+const ROUND_KEYS: [&str; 33] = [
     "round",
     "train/return_mean",
     "train/return_min",
@@ -23,6 +23,7 @@ const ROUND_KEYS: [&str; 32] = [
     "importance/effective_sample_size",
     "importance/non_finite",
     "importance/clipped",
+    "importance/collapsed",
     "federation/participants",
     "federation/diverged",
     "federation/bytes_up",

@@ -1,0 +1,64 @@
+//! The limit without noise: gradients of the expected return itself, from tables.
+
+use fedrl_core::Scalar;
+use fedrl_engine::tabular::{Softmax, Tables};
+use fedrl_engine::{EngineError, Matrix};
+
+use super::{Corrected, Estimate, Estimates, Experience, Request};
+
+/// What the sampled estimates are the expectations of, over infinitely many steps: ∇J_i(θ) for a
+/// gradient, ∇J_i(θ′) for an importance-weighted one, ∇J_i(θ) − ∇J_i(θ′) for a Hessian-aided
+/// difference (over α, too).
+#[derive(Debug, Clone)]
+pub struct Exact {
+    /// The agents' environments, by the agents' numbers.
+    pub tables: Vec<Tables>,
+}
+
+impl<F: Scalar> Estimates<F> for Exact {
+    fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
+        Ok((0..request.agents.len()).map(|index| self.gradient(request, index, theta.row(index))).collect())
+    }
+
+    fn importance_corrected(
+        &self,
+        request: &Request<F>,
+        theta: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        let agent = |index: usize| Corrected {
+            fresh: self.gradient(request, index, theta.row(index)),
+            correction: self.gradient(request, index, previous).gradient,
+        };
+        Ok((0..request.agents.len()).map(agent).collect())
+    }
+
+    fn hessian_corrected(
+        &self,
+        request: &Request<F>,
+        theta: &Matrix<F>,
+        _between: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        let mut agents = self.importance_corrected(request, theta, previous)?;
+        for Corrected { fresh, correction } in &mut agents {
+            correction.iter_mut().zip(&fresh.gradient).for_each(|(other, &own)| *other = own - *other);
+        }
+        Ok(agents)
+    }
+
+    fn one_by_one(&self) -> bool {
+        false
+    }
+}
+
+impl Exact {
+    /// ∇J_i(θ) of agent `index` of the block.
+    fn gradient<F: Scalar>(&self, request: &Request<F>, index: usize, theta: &[F]) -> Estimate<F> {
+        let tables = &self.tables[request.agents[index].id];
+        let policy = Softmax::new(theta, tables.mdp.states, tables.mdp.actions);
+        let exact = tables.evaluate(&policy, request.weighing.discount, request.weighing.entropy);
+        let lived = Experience { trajectories: 1, return_sum: exact.objective, ..Experience::default() };
+        Estimate { gradient: policy.vector(&exact.gradient), lived, importance: None }
+    }
+}

@@ -1,0 +1,247 @@
+//! Estimates from trajectories, through the engine: any environment, any network, any device.
+
+use fedrl_engine::{Engine, EngineError, Matrix, Mode, Number, Pass, Replica, Trajectories, Trajectory};
+use fedrl_models::Policy;
+
+use super::{Corrected, Estimate, Estimates, Experience, Request};
+use crate::ImportanceMetrics;
+use crate::importance::importance_weights;
+use crate::vector::difference;
+
+/// Lets a policy act and differentiates its log-probabilities.
+#[derive(Debug, Clone)]
+pub struct Sampled<F> {
+    /// What runs policies in environments.
+    pub engine: Engine<F>,
+    /// The policy all agents share.
+    pub policy: Policy,
+}
+
+impl<F: Number> Estimates<F> for Sampled<F> {
+    fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
+        self.gradients_of(request, &self.sample(request, theta)?, theta)
+    }
+
+    fn importance_corrected(
+        &self,
+        request: &Request<F>,
+        theta: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        self.importance_corrected_of(request, &self.sample(request, theta)?, theta, previous)
+    }
+
+    fn hessian_corrected(
+        &self,
+        request: &Request<F>,
+        theta: &Matrix<F>,
+        between: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        self.hessian_corrected_of(request, &self.sample(request, between)?, theta, between, previous)
+    }
+
+    fn one_by_one(&self) -> bool {
+        self.engine.one_by_one()
+    }
+}
+
+impl<F: Number> Sampled<F> {
+    /// τ ~ p_i(·|θ), a batch per agent.
+    fn sample(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Trajectories<F>, EngineError> {
+        let agents = request.agents.iter().zip(request.keys).enumerate();
+        let replicas: Vec<Replica<F>> = agents
+            .map(|(index, (agent, &key))| Replica {
+                theta: theta.row(index),
+                simulator: &agent.simulator,
+                spec: agent.spec,
+                key,
+            })
+            .collect();
+        self.engine.rollout(&self.policy, &replicas, request.batch, request.horizon, Mode::Sampled)
+    }
+
+    /// [`Estimates::gradients`] on given trajectories.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn gradients_of(
+        &self,
+        request: &Request<F>,
+        tau: &Trajectories<F>,
+        theta: &Matrix<F>,
+    ) -> Result<Vec<Estimate<F>>, EngineError> {
+        let scores = self.engine.scores(&self.policy, theta, tau);
+        let psi = psi(request, tau, &scores)?;
+        let gradients = scores.gradient(&averaged(tau, &psi, |_, _| F::from_f64(1.0)))?;
+        Ok(estimates(tau, &gradients, None))
+    }
+
+    /// [`Estimates::importance_corrected`] on given trajectories.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn importance_corrected_of(
+        &self,
+        request: &Request<F>,
+        tau: &Trajectories<F>,
+        theta: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        let scores = self.engine.scores(&self.policy, theta, tau);
+        let previous = Matrix::repeat(previous, theta.rows());
+        let others = self.engine.scores(&self.policy, &previous, tau);
+
+        let (weights, seen) = weights(request, &others, &scores, tau)?;
+        let psi_other = psi(request, tau, &others)?;
+        let corrections = others.gradient(&averaged(tau, &psi_other, |i, b| weights[i][b]))?;
+        let psi = psi(request, tau, &scores)?;
+        let gradients = scores.gradient(&averaged(tau, &psi, |_, _| F::from_f64(1.0)))?;
+        Ok(corrected(estimates(tau, &gradients, Some(seen)), &corrections))
+    }
+
+    /// [`Estimates::hessian_corrected`] on given trajectories.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn hessian_corrected_of(
+        &self,
+        request: &Request<F>,
+        tau: &Trajectories<F>,
+        theta: &Matrix<F>,
+        between: &Matrix<F>,
+        previous: &[F],
+    ) -> Result<Vec<Corrected<F>>, EngineError> {
+        let v = Matrix::from_rows((0..theta.rows()).map(|index| difference(theta.row(index), previous)));
+        let scores = self.engine.scores(&self.policy, between, tau);
+        let tangents = self.engine.tangents(&self.policy, between, &v, tau);
+
+        // ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩: the second term is Σ_t Ψ_t ∇²log π v, and what Ψ itself changes.
+        let along = tangents.values()?;
+        let sums = trajectory_sums(&along, tau);
+        let psi_between = psi(request, tau, &scores)?;
+        let hessian = tangents.gradient(&averaged(tau, &psi_between, |_, _| F::from_f64(1.0)))?;
+        let mut outer = averaged(tau, &psi_between, |i, b| sums[i][b]);
+        if request.weighing.entropy > 0.0 {
+            let slopes = per_trajectory(tau, &along, |_, along| request.weighing.slope(along));
+            add(&mut outer, &averaged(tau, &slopes, |_, _| F::from_f64(1.0)));
+        }
+        let current = self.engine.scores(&self.policy, theta, tau);
+        let (weights, seen) = weights(request, &current, &scores, tau)?;
+        let outer = scores.gradient(&outer)?;
+
+        // w(τ|θ, θ(α)) g(τ|θ)
+        let psi = psi(request, tau, &current)?;
+        let gradients = current.gradient(&averaged(tau, &psi, |i, b| weights[i][b]))?;
+        let corrections = Matrix::from_rows((0..theta.rows()).map(|index| {
+            let terms = outer.row(index).iter().zip(hessian.row(index));
+            terms.map(|(&outer, &hessian)| outer + hessian).collect::<Vec<F>>()
+        }));
+        Ok(corrected(estimates(tau, &gradients, Some(seen)), &corrections))
+    }
+}
+
+/// Ψ_t of every step of every agent, over the steps of its trajectories one after the other.
+fn psi<F: Number>(request: &Request<F>, tau: &Trajectories<F>, scores: &Pass<F>) -> Result<Vec<Vec<F>>, EngineError> {
+    let weighing = &request.weighing;
+    if weighing.entropy > 0.0 {
+        let log_pi = scores.values()?;
+        return Ok(per_trajectory(tau, &log_pi, |rewards, log_pi| {
+            let regularised = |(reward, log): (&F, &F)| reward.as_double() - weighing.entropy * log.as_double();
+            weighing.psi(rewards.iter().zip(log_pi).map(regularised))
+        }));
+    }
+    let agent = |lived: &Vec<Trajectory<F>>| {
+        let psi = lived.iter().flat_map(|tau| weighing.psi(tau.rewards.iter().map(|reward| reward.as_double())));
+        psi.map(F::from_f64).collect()
+    };
+    Ok(tau.replicas.iter().map(agent).collect())
+}
+
+/// `f` of each trajectory's rewards and its share of per-step `values`.
+fn per_trajectory<F: Number>(
+    tau: &Trajectories<F>,
+    values: &[Vec<F>],
+    f: impl Fn(&[F], &[F]) -> Vec<f64>,
+) -> Vec<Vec<F>> {
+    let agents = tau.replicas.iter().zip(values);
+    agents
+        .map(|(lived, values)| {
+            let mut rest = values.as_slice();
+            let own = |tau: &Trajectory<F>| {
+                let (own, after) = rest.split_at(tau.len());
+                rest = after;
+                f(&tau.rewards, own)
+            };
+            lived.iter().flat_map(own).map(F::from_f64).collect()
+        })
+        .collect()
+}
+
+/// Per-step weights × `factor(agent, trajectory)` / B.
+fn averaged<F: Number>(tau: &Trajectories<F>, weights: &[Vec<F>], factor: impl Fn(usize, usize) -> F) -> Vec<Vec<F>> {
+    let agent = |(index, (lived, weights)): (usize, (&Vec<Trajectory<F>>, &Vec<F>))| {
+        let share = F::from_f64(1.0 / lived.len() as f64);
+        let scales = lived.iter().enumerate().flat_map(|(b, tau)| {
+            let scale = share * factor(index, b);
+            std::iter::repeat_n(scale, tau.len())
+        });
+        scales.zip(weights).map(|(scale, &weight)| scale * weight).collect()
+    };
+    tau.replicas.iter().zip(weights).enumerate().map(agent).collect()
+}
+
+fn add<F: Number>(sums: &mut [Vec<F>], terms: &[Vec<F>]) {
+    for (sums, terms) in sums.iter_mut().zip(terms) {
+        sums.iter_mut().zip(terms).for_each(|(sum, &term)| *sum += term);
+    }
+}
+
+/// w(τ|target, behaviour) of every trajectory of every agent.
+fn weights<F: Number>(
+    request: &Request<F>,
+    target: &Pass<F>,
+    behaviour: &Pass<F>,
+    tau: &Trajectories<F>,
+) -> Result<(Vec<Vec<F>>, Vec<ImportanceMetrics>), EngineError> {
+    let (target, behaviour) = (target.values()?, behaviour.values()?);
+    let agents = target.iter().zip(&behaviour).zip(&tau.replicas);
+    let weights =
+        agents.map(|((target, behaviour), lived)| importance_weights(target, behaviour, lived, request.is_clip));
+    Ok(weights.unzip())
+}
+
+/// Sums of per-step numbers over each trajectory of each agent.
+fn trajectory_sums<F: Number>(values: &[Vec<F>], tau: &Trajectories<F>) -> Vec<Vec<F>> {
+    let agents = values.iter().zip(&tau.replicas);
+    agents
+        .map(|(values, lived)| {
+            let mut rest = values.as_slice();
+            let sum = |trajectory: &Trajectory<F>| {
+                let (own, after) = rest.split_at(trajectory.len());
+                rest = after;
+                F::from_f64(own.iter().map(|x| x.as_double()).sum())
+            };
+            lived.iter().map(sum).collect()
+        })
+        .collect()
+}
+
+fn estimates<F: Number>(
+    tau: &Trajectories<F>,
+    gradients: &Matrix<F>,
+    seen: Option<Vec<ImportanceMetrics>>,
+) -> Vec<Estimate<F>> {
+    let agents = tau.replicas.iter().zip(&tau.margins).enumerate();
+    let estimate = agents.map(|(index, (lived, &margin))| Estimate {
+        gradient: gradients.row(index).to_vec(),
+        lived: Experience::of(lived, margin),
+        importance: seen.as_ref().map(|seen| seen[index]),
+    });
+    estimate.collect()
+}
+
+fn corrected<F: Number>(fresh: Vec<Estimate<F>>, corrections: &Matrix<F>) -> Vec<Corrected<F>> {
+    let agents = fresh.into_iter().enumerate();
+    agents.map(|(index, fresh)| Corrected { fresh, correction: corrections.row(index).to_vec() }).collect()
+}

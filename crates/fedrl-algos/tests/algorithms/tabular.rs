@@ -1,0 +1,123 @@
+//! Estimates through tables are those through tensors on the same draws, and their mean is the
+//! exact gradient.
+
+use fedrl_algos::{
+    Advantage, Agent, Corrected, Estimate, Estimates, Estimator, Exact, Request, Sampled, Tabular, Weighing,
+};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::tabular::Tables;
+use fedrl_engine::{Engine, Matrix};
+use fedrl_envs::{Environment, Instance, RandomMdp};
+use fedrl_models::{Policy, PolicyConfig};
+
+use crate::support::relative;
+
+/// Agents in random decision processes that differ in kernel and rewards.
+pub fn instances(agents: usize, kappa: f64, reward_kappa: f64, mdp: u64) -> Vec<Instance> {
+    let instance = |own: usize| {
+        let given = [("kappa", kappa), ("reward_kappa", reward_kappa), ("mdp", mdp as f64), ("own", own as f64)];
+        Instance::new(&RandomMdp, given.map(|(name, value)| (name.to_string(), value)).into()).unwrap()
+    };
+    (0..agents).map(instance).collect()
+}
+
+pub fn agents(instances: &[Instance]) -> Vec<Agent<f64>> {
+    let agents = instances.iter().enumerate();
+    agents.map(|(id, instance)| Agent { id, simulator: instance.simulator(), spec: instance.spec() }).collect()
+}
+
+pub fn tables(instances: &[Instance]) -> Vec<Tables> {
+    instances.iter().map(|instance| Tables::new(instance.mdp().unwrap())).collect()
+}
+
+fn sampled() -> Sampled<f64> {
+    let config = PolicyConfig { hidden: vec![], bias: false, ..PolicyConfig::default() };
+    let spec = RandomMdp.spec();
+    let policy = Policy::new(&config, &spec.observation, &spec.action).unwrap();
+    Sampled { engine: Engine::double(), policy }
+}
+
+/// Parameters number `which`.
+fn theta(which: usize) -> Vec<f64> {
+    (0..25).map(|i| 0.8 * (1.3 * i as f64 + which as f64).sin()).collect()
+}
+
+fn assert_same(a: &[Estimate<f64>], b: &[Estimate<f64>]) {
+    for (a, b) in a.iter().zip(b) {
+        assert!(relative(&a.gradient, &b.gradient) < 1e-12);
+        assert_eq!((a.lived.trajectories, a.lived.env_steps), (b.lived.trajectories, b.lived.env_steps));
+        assert!((a.lived.return_sum - b.lived.return_sum).abs() < 1e-10);
+        assert_eq!(a.importance.is_some(), b.importance.is_some());
+        if let (Some(a), Some(b)) = (a.importance, b.importance) {
+            assert!((a.mean() - b.mean()).abs() < 1e-12);
+            assert_eq!((a.count, a.clipped, a.collapsed), (b.count, b.clipped, b.collapsed));
+        }
+    }
+}
+
+fn assert_same_corrections(a: &[Corrected<f64>], b: &[Corrected<f64>]) {
+    let fresh = |corrected: &[Corrected<f64>]| corrected.iter().map(|c| c.fresh.clone()).collect::<Vec<_>>();
+    assert_same(&fresh(a), &fresh(b));
+    for (a, b) in a.iter().zip(b) {
+        assert!(relative(&a.correction, &b.correction) < 1e-12);
+    }
+}
+
+#[test]
+fn tables_and_tensors_agree_on_the_same_draws() {
+    let instances = instances(3, 0.5, 0.5, 4);
+    let (agents, tabular, sampled) = (agents(&instances), Tabular { tables: tables(&instances) }, sampled());
+    let agents: Vec<&Agent<f64>> = agents.iter().collect();
+    let keys: Vec<Key> = (0..3).map(|agent| Key::new(9, Purpose::Training).child([agent, 0, 0, 0])).collect();
+    let at = Matrix::from_rows((0..3).map(theta));
+    let between = Matrix::from_rows((3..6).map(theta));
+    let previous = theta(6);
+    for (estimator, advantage, entropy, is_clip) in [
+        (Estimator::Gpomdp, Advantage::None, 0.0, None),
+        (Estimator::Gpomdp, Advantage::None, 0.2, Some(0.9)),
+        (Estimator::Gpomdp, Advantage::Standardised, 0.0, None),
+        (Estimator::Reinforce, Advantage::None, 0.2, None),
+    ] {
+        let weighing = Weighing { estimator, discount: 0.9, advantage, entropy };
+        // 19 is no multiple of anything that walks side by side.
+        let request = Request { agents: &agents, keys: &keys, batch: 5, horizon: 19, weighing, is_clip };
+        assert_same(&tabular.gradients(&request, &at).unwrap(), &sampled.gradients(&request, &at).unwrap());
+        assert_same_corrections(
+            &tabular.importance_corrected(&request, &at, &previous).unwrap(),
+            &sampled.importance_corrected(&request, &at, &previous).unwrap(),
+        );
+        assert_same_corrections(
+            &tabular.hessian_corrected(&request, &at, &between, &previous).unwrap(),
+            &sampled.hessian_corrected(&request, &at, &between, &previous).unwrap(),
+        );
+    }
+}
+
+/// 20,000 trajectories of 200 steps, after which γ^t is 7e-10: every component of their mean lies
+/// within five standard errors of the exact gradient.
+#[test]
+fn the_mean_of_many_estimates_is_the_exact_gradient() {
+    let instances = instances(1, 1.0, 1.0, 2);
+    let (agents, tabular, exact) =
+        (agents(&instances), Tabular { tables: tables(&instances) }, Exact { tables: tables(&instances) });
+    let agents: Vec<&Agent<f64>> = agents.iter().collect();
+    let at = Matrix::from_rows([theta(1)]);
+    for entropy in [0.0, 0.1] {
+        let weighing = Weighing { estimator: Estimator::Gpomdp, discount: 0.9, advantage: Advantage::None, entropy };
+        let groups: Vec<Vec<f64>> = (0..20)
+            .map(|group| {
+                let keys = [Key::new(group, Purpose::Training)];
+                let request =
+                    Request { agents: &agents, keys: &keys, batch: 1000, horizon: 200, weighing, is_clip: None };
+                tabular.gradients(&request, &at).unwrap().remove(0).gradient
+            })
+            .collect();
+        let request = Request { agents: &agents, keys: &[], batch: 1, horizon: 1, weighing, is_clip: None };
+        let expected = exact.gradients(&request, &at).unwrap().remove(0).gradient;
+        for (i, expected) in expected.iter().enumerate() {
+            let column: Vec<f64> = groups.iter().map(|group| group[i]).collect();
+            let (mean, error) = (fedrl_stats::mean(&column), fedrl_stats::standard_error(&column));
+            assert!((mean - expected).abs() < 5.0 * error, "{i}: {mean} ± {error}, exactly {expected}");
+        }
+    }
+}
