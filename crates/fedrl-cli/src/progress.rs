@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::time::Instant;
 
-use fedrl_train::{Observer, RoundMetrics};
+use fedrl_train::{BatchProgress, Observer, RoundMetrics};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::Output;
@@ -76,6 +76,43 @@ impl Observer for Progress {
                 eprintln!("round {round}/{}  {}", speed.rounds, speed.describe(metrics));
             }
             Progress::Lines(..) | Progress::Silent => {}
+        }
+    }
+}
+
+/// Counts the runs of a batch: a bar on a terminal, a line for every tenth elsewhere.
+pub struct Counter {
+    bar: Option<ProgressBar>,
+    chatty: bool,
+    tenths: usize,
+}
+
+impl Counter {
+    /// Nothing counted yet.
+    pub fn new(output: Output) -> Self {
+        let on_terminal = output.chatty() && std::io::stderr().is_terminal();
+        let bar = on_terminal.then(|| {
+            let style = ProgressStyle::with_template("{bar:30} run {pos}/{len}  {per_sec}  eta {eta}");
+            ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Counter { bar, chatty: output.chatty(), tenths: 0 }
+    }
+
+    /// Shows how far it is.
+    pub fn show(&mut self, BatchProgress { done, runs }: BatchProgress) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(runs as u64);
+            bar.set_position(done as u64);
+        } else if self.chatty && 10 * done / runs > self.tenths {
+            self.tenths = 10 * done / runs;
+            eprintln!("run {done}/{runs}");
+        }
+    }
+
+    /// Leaves the terminal as it was.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.abandon();
         }
     }
 }

@@ -51,6 +51,7 @@ pub mod wrapping_add {
 }
 
 /// The high 32 bits of `a · b`.
+#[inline(always)]
 pub fn high_mul(a: u32, b: u32) -> u32 {
     ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
@@ -154,12 +155,12 @@ fn philox_lanes_anywhere(counters: [[u32; LANES]; 4], mut low: u32, mut high: u3
     let [mut a, mut b, mut c, mut d] = counters;
     for _ in 0..10 {
         for lane in 0..LANES {
-            let one = u64::from(a[lane]) * 0xD251_1F53;
-            let two = u64::from(c[lane]) * 0xCD9E_8D57;
-            a[lane] = (two >> 32) as u32 ^ b[lane] ^ low;
-            b[lane] = two as u32;
-            c[lane] = (one >> 32) as u32 ^ d[lane] ^ high;
-            d[lane] = one as u32;
+            let next_a = high_mul(0xCD9E_8D57, c[lane]) ^ b[lane] ^ low;
+            let next_c = high_mul(0xD251_1F53, a[lane]) ^ d[lane] ^ high;
+            b[lane] = c[lane].wrapping_mul(0xCD9E_8D57);
+            d[lane] = a[lane].wrapping_mul(0xD251_1F53);
+            a[lane] = next_a;
+            c[lane] = next_c;
         }
         low = low.wrapping_add(0x9E37_79B9);
         high = high.wrapping_add(0xBB67_AE85);

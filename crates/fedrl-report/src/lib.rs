@@ -10,6 +10,7 @@ mod format;
 mod page;
 mod run;
 mod save;
+pub mod sweep;
 
 pub use error::{Incomparable, ReportError};
 

@@ -3,6 +3,7 @@
 //! Data flows one way: [`Experiment`] (what was asked for) → [`Setup`] (checked and built) →
 //! [`TrainState`] (everything that changes) → a fold over rounds → [`RunDirectory`].
 
+mod batch;
 mod checkpoint;
 mod config;
 mod journal;
@@ -13,9 +14,10 @@ mod state;
 mod tensorboard;
 mod trainer;
 
+pub use batch::{Batch, BatchProgress};
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{
-    AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Source, TrainingConfig,
+    AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Point, Source, TrainingConfig,
     variant_set_from_file,
 };
 pub use metrics::RoundMetrics;

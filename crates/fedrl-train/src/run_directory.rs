@@ -182,6 +182,11 @@ impl RunDirectory {
         self.path.join("metrics.jsonl")
     }
 
+    /// One JSON object per run, of a batch of runs.
+    pub fn results_path(&self) -> PathBuf {
+        self.path.join("results.jsonl")
+    }
+
     /// The checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")

@@ -12,13 +12,13 @@
 //! the sums running over pairs.
 
 use fedrl_core::Scalar;
-use fedrl_engine::tabular::{Softmax, Tables, Walk, walk};
+use fedrl_engine::tabular::{Softmax, Tables, Walk, Walked, walk};
 use fedrl_engine::{EngineError, Matrix};
 
 use super::{Corrected, Estimate, Estimates, Experience, Request};
-use crate::ImportanceMetrics;
 use crate::importance::clipped;
 use crate::vector::{add_scaled, difference};
+use crate::{Advantage, Estimator, ImportanceMetrics};
 
 /// Walks through tables.
 #[derive(Debug, Clone)]
@@ -32,9 +32,7 @@ impl<F: Scalar> Estimates<F> for Tabular {
         let estimate = |agent: Agent| {
             let rewards = agent.regularised(agent.policy, request.weighing.entropy);
             let mut sum = agent.zeros();
-            for path in agent.paths() {
-                add_scaled(&mut sum, 1.0, &agent.visit_weights(request, path, &rewards));
-            }
+            agent.paths().for_each(|path| path.add_weights(request, &rewards, &mut sum));
             agent.estimate(agent.policy, &sum, None)
         };
         Ok(Block::walk(self, request, theta).agents().map(estimate).collect())
@@ -54,13 +52,13 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let (mut sum, mut weighted) = (agent.zeros(), agent.zeros());
             let mut seen = ImportanceMetrics::default();
             for path in agent.paths() {
-                let own = agent.visit_weights(request, path, &rewards);
-                let weight = clipped(total(path, &ratio).exp(), request.is_clip, &mut seen);
+                let own = path.weights(request, &rewards);
+                let weight = clipped(path.total(&ratio).exp(), request.is_clip, &mut seen);
                 add_scaled(&mut sum, 1.0, &own);
                 if rewards == others {
                     add_scaled(&mut weighted, weight, &own);
                 } else {
-                    add_scaled(&mut weighted, weight, &agent.visit_weights(request, path, &others));
+                    add_scaled(&mut weighted, weight, &path.weights(request, &others));
                 }
             }
             let correction = other.vector(&other.score_sum(&agent.mean(&weighted)));
@@ -89,14 +87,14 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let (mut weighted, mut inner, mut outer) = (agent.zeros(), agent.zeros(), agent.zeros());
             let mut seen = ImportanceMetrics::default();
             for path in agent.paths() {
-                let own = agent.visit_weights(request, path, &rewards);
+                let own = path.weights(request, &rewards);
                 add_scaled(&mut inner, 1.0, &own);
-                add_scaled(&mut outer, total(path, &along), &own);
+                add_scaled(&mut outer, path.total(&along), &own);
                 if entropy > 0.0 {
-                    add_scaled(&mut outer, 1.0, &agent.visit_weights(request, path, &slopes));
+                    path.add_weights(request, &slopes, &mut outer);
                 }
-                let weight = clipped(total(path, &ratio).exp(), request.is_clip, &mut seen);
-                add_scaled(&mut weighted, weight, &agent.visit_weights(request, path, &at_current));
+                let weight = clipped(path.total(&ratio).exp(), request.is_clip, &mut seen);
+                add_scaled(&mut weighted, weight, &path.weights(request, &at_current));
             }
             // Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩
             let mut curvature = agent.policy.score_sum(&agent.mean(&outer));
@@ -116,10 +114,11 @@ impl<F: Scalar> Estimates<F> for Tabular {
 struct Block<'a> {
     tables: Vec<&'a Tables>,
     policies: Vec<Softmax>,
-    /// Pairs, `[agents, batch, horizon]`.
-    pairs: Vec<u16>,
+    /// `[agents, batch]` of them.
+    walked: Walked,
     batch: usize,
-    horizon: usize,
+    /// γ^t.
+    powers: Vec<f64>,
 }
 
 impl<'a> Block<'a> {
@@ -132,15 +131,27 @@ impl<'a> Block<'a> {
         let walks = tables.iter().zip(request.keys).enumerate().flat_map(|(policy, (&tables, &key))| {
             (0..request.batch as u32).map(move |trajectory| Walk { tables, policy, key, trajectory })
         });
-        let pairs = walk(&walks.collect::<Vec<_>>(), &policies, request.horizon);
-        Block { tables, policies, pairs, batch: request.batch, horizon: request.horizon }
+        let walked = walk(&walks.collect::<Vec<_>>(), &policies, request.horizon);
+        let powers = std::iter::successors(Some(1.0), |power| Some(power * request.weighing.discount));
+        let powers = powers.take(request.horizon).collect();
+        Block { tables, policies, walked, batch: request.batch, powers }
     }
 
     fn agents(&self) -> impl Iterator<Item = Agent<'_>> {
-        let pairs = self.pairs.chunks_exact(self.batch * self.horizon);
-        let agents = self.tables.iter().zip(&self.policies).zip(pairs).enumerate();
-        let batch = self.batch;
-        agents.map(move |(index, ((tables, policy), pairs))| Agent { index, tables, policy, pairs, batch })
+        let share = |all: usize| all / self.tables.len();
+        let pairs = self.walked.pairs.chunks_exact(share(self.walked.pairs.len()));
+        let counts = self.walked.counts.chunks_exact(share(self.walked.counts.len()));
+        let agents = self.tables.iter().zip(&self.policies).zip(pairs.zip(counts)).enumerate();
+        let (batch, powers) = (self.batch, self.powers.as_slice());
+        agents.map(move |(index, ((tables, policy), (pairs, counts)))| Agent {
+            index,
+            tables,
+            policy,
+            pairs,
+            counts,
+            powers,
+            batch,
+        })
     }
 }
 
@@ -151,12 +162,16 @@ struct Agent<'a> {
     /// The policy that acted.
     policy: &'a Softmax,
     pairs: &'a [u16],
+    counts: &'a [u32],
+    powers: &'a [f64],
     batch: usize,
 }
 
 impl Agent<'_> {
-    fn paths(&self) -> impl Iterator<Item = &[u16]> {
-        self.pairs.chunks_exact(self.pairs.len() / self.batch)
+    fn paths(&self) -> impl Iterator<Item = Path<'_>> {
+        let pairs = self.pairs.chunks_exact(self.pairs.len() / self.batch);
+        let counts = self.counts.chunks_exact(self.counts.len() / self.batch);
+        pairs.zip(counts).map(|(pairs, counts)| Path { pairs, counts, powers: self.powers })
     }
 
     fn zeros(&self) -> Vec<f64> {
@@ -176,14 +191,6 @@ impl Agent<'_> {
         pairs.map(|(reward, log)| reward - entropy * log).collect()
     }
 
-    /// C(s, a) = Σ Ψ_t over the path's visits to (s, a), with these rewards of pairs.
-    fn visit_weights<F>(&self, request: &Request<F>, path: &[u16], rewards: &[f64]) -> Vec<f64> {
-        let mut weights = self.zeros();
-        let psi = request.weighing.psi(path.iter().map(|&pair| rewards[usize::from(pair)]));
-        path.iter().zip(psi).for_each(|(&pair, psi)| weights[usize::from(pair)] += psi);
-        weights
-    }
-
     /// The mean over the batch, from the sum.
     fn mean(&self, sum: &[f64]) -> Vec<f64> {
         sum.iter().map(|x| x / self.batch as f64).collect()
@@ -192,26 +199,54 @@ impl Agent<'_> {
     /// The mean over the batch of Σ C ∇log π, C summed over the batch.
     fn estimate<F: Scalar>(&self, policy: &Softmax, sum: &[f64], importance: Option<ImportanceMetrics>) -> Estimate<F> {
         let gradient = policy.vector(&policy.score_sum(&self.mean(sum)));
-        Estimate { gradient, lived: self.experience(), importance }
-    }
-
-    fn experience(&self) -> Experience {
-        let rewards = &self.tables.mdp.reward;
-        Experience {
+        let lived = Experience {
             trajectories: self.batch,
             env_steps: self.pairs.len() as u64,
-            return_sum: total(self.pairs, rewards),
+            return_sum: self.paths().map(|path| path.total(&self.tables.mdp.reward)).sum(),
             ..Experience::default()
+        };
+        Estimate { gradient, lived, importance }
+    }
+}
+
+/// One trajectory.
+struct Path<'a> {
+    pairs: &'a [u16],
+    /// n(s, a).
+    counts: &'a [u32],
+    powers: &'a [f64],
+}
+
+impl Path<'_> {
+    /// The sum of a table's entries along the path.
+    fn total(&self, table: &[f64]) -> f64 {
+        self.counts.iter().zip(table).map(|(&n, x)| f64::from(n) * x).sum()
+    }
+
+    /// C(s, a) = Σ Ψ_t over the visits to (s, a), with these rewards of pairs.
+    fn weights<F>(&self, request: &Request<F>, rewards: &[f64]) -> Vec<f64> {
+        let mut weights = vec![0.0; rewards.len()];
+        self.add_weights(request, rewards, &mut weights);
+        weights
+    }
+
+    fn add_weights<F>(&self, request: &Request<F>, rewards: &[f64], weights: &mut [f64]) {
+        let weighing = &request.weighing;
+        if (weighing.estimator, weighing.advantage) == (Estimator::Gpomdp, Advantage::None) {
+            // Backwards, so that nothing is stored.
+            let mut ahead = 0.0;
+            for (&pair, power) in self.pairs.iter().zip(self.powers).rev() {
+                ahead += power * rewards[usize::from(pair)];
+                weights[usize::from(pair)] += ahead;
+            }
+            return;
         }
+        let psi = weighing.psi(self.pairs.iter().map(|&pair| rewards[usize::from(pair)]));
+        self.pairs.iter().zip(psi).for_each(|(&pair, psi)| weights[usize::from(pair)] += psi);
     }
 }
 
 /// log π′ − log π of every pair.
 fn log_ratio(target: &Softmax, behaviour: &Softmax) -> Vec<f64> {
     difference(&target.log_probability, &behaviour.log_probability)
-}
-
-/// The sum of a table's entries along a path.
-fn total(path: &[u16], table: &[f64]) -> f64 {
-    path.iter().map(|&pair| table[usize::from(pair)]).sum()
 }

@@ -15,7 +15,10 @@ pub fn run(args: &CompareArgs) -> Result<Done> {
         return Err(Usage(format!("--svg {} is a directory, expected a file to write", file.display())).into());
     }
     for run in &args.runs {
-        RunDirectory::open(run)?;
+        if RunDirectory::open(run)?.source()?.is_batch() {
+            let path = run.display();
+            return Err(Usage(format!("{path} is a batch of runs; `fedrl report {path}` prints its tables")).into());
+        }
     }
     let comparison = compare(&args.runs)?;
     if let Some(file) = &args.svg {

@@ -53,5 +53,7 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
 fn setup(config: &Path) -> Result<Setup> {
     let source = Source::read(config)?;
     let name = source.name().to_string();
-    Ok(Setup::new(source.experiment()?, &name)?)
+    // The points of a sweep need the same machine.
+    let Some(point) = source.points()?.into_iter().next() else { unreachable!("a sweep has at least one point") };
+    Ok(Setup::new(point.experiment, &name)?)
 }

@@ -99,6 +99,9 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     let output = Output::from(args.output);
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
+    if source.is_batch() {
+        return Err(Usage(format!("{} is a batch of runs: it keeps results, not policies", args.run.display())).into());
+    }
     let name = source.name().to_string();
     let setup = Setup::new(source.experiment()?, &name)?;
     if let Some(episodes) = args.episodes.filter(|episodes| !(1..=1_000_000).contains(episodes)) {

@@ -4,6 +4,7 @@ use anyhow::Result;
 use fedrl_train::RunDirectory;
 use serde_json::json;
 
+use super::batch;
 use crate::args::ReportArgs;
 use crate::exit::Done;
 use crate::output::Output;
@@ -12,7 +13,11 @@ use crate::output::Output;
 pub fn run(args: &ReportArgs) -> Result<Done> {
     let output = Output::from(args.output);
     for run in &args.runs {
-        RunDirectory::open(run)?;
+        let directory = RunDirectory::open(run)?;
+        if directory.source()?.is_batch() {
+            batch::report(&directory, output)?;
+            continue;
+        }
         let report = fedrl_report::write(run)?;
         output.text(report.display().to_string())?;
         output.value(&json!({"run": run.display().to_string(), "report": report.display().to_string()}))?;

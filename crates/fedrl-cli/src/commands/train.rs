@@ -10,6 +10,7 @@ use fedrl_engine::{DeviceChoice, Engine, Mode, Selection, select};
 use fedrl_train::{Checkpoint, Ending, Manifest, RunDirectory, Setup, Source, Trainer};
 use serde_json::json;
 
+use super::batch;
 use super::eval::{Record, Request, evaluate, sets};
 use crate::args::{ResumeArgs, TrainArgs};
 use crate::exit::Done;
@@ -20,6 +21,9 @@ use crate::progress::Progress;
 pub fn train(args: &TrainArgs) -> Result<Done> {
     let mut source = Source::read(&args.config)?;
     args.set.iter().try_for_each(|setting| source.set(setting))?;
+    if source.is_batch() {
+        return batch::train(args, source);
+    }
     let name = source.name().to_string();
     let mut experiment = source.experiment()?;
     if let Some(initial) = &mut experiment.policy.initial {
@@ -58,6 +62,9 @@ fn describe(manifest: &mut Manifest, device: &str, selection: &Selection) {
 pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
+    if source.is_batch() {
+        return batch::resume(args, &directory, source);
+    }
     let name = source.name().to_string();
     let checkpoint = directory.checkpoint(args.from)?;
     let setup = Setup::new(source.experiment()?, &name)?;
@@ -158,21 +165,21 @@ fn summary(
 }
 
 /// A flag that Ctrl-C or a termination signal sets. The second one ends the program at once.
-fn stop_on_interrupt(output: Output) -> Result<Arc<AtomicBool>> {
+pub(super) fn stop_on_interrupt(output: Output) -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        output.note("stopping after this round; once more to stop now");
+        output.note("stopping after what is under way; once more to stop now");
     })
     .context("installing the Ctrl-C handler")?;
     Ok(stop)
 }
 
 /// `runs/NAME` for a configuration NAME.toml, with the first number that makes it new.
-fn unused(config: &Path) -> PathBuf {
+pub(super) fn unused(config: &Path) -> PathBuf {
     let name = config.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned());
     let numbered = |n: u32| if n == 1 { name.clone() } else { format!("{name}-{n}") };
     let candidates = (1..).map(|n| Path::new("runs").join(numbered(n)));
@@ -181,6 +188,6 @@ fn unused(config: &Path) -> PathBuf {
 }
 
 /// The time, RFC 3339, to the second.
-fn now() -> String {
+pub(super) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fedrl_train::{Setup, Source};
+use fedrl_train::{Batch, Setup, Source};
 
 fn toml_files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
@@ -15,10 +15,15 @@ fn toml_files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn every_shipped_experiment_is_one() {
     let files = toml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs"));
-    assert!(files.len() >= 7, "{files:?}");
+    assert!(files.len() >= 11, "{files:?}");
     for file in files {
         let name = file.display().to_string();
-        let experiment = Source::read(&file).and_then(Source::experiment).unwrap_or_else(|error| panic!("{error}"));
+        let source = Source::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        if source.is_batch() {
+            Batch::new(source).unwrap_or_else(|error| panic!("{error}"));
+            continue;
+        }
+        let experiment = source.experiment().unwrap_or_else(|error| panic!("{error}"));
         let setup = Setup::new(experiment, &name).unwrap_or_else(|error| panic!("{error}"));
         setup.initial().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(setup.held_out.len(), 2, "{name} has held-out variants of both kinds");

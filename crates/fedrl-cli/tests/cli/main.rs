@@ -1,5 +1,7 @@
 //! The program as its users meet it: the real binary, in directories of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod batch;
 mod compare;
 mod compare_runs;
 mod configs;
@@ -11,6 +13,7 @@ mod env;
 mod errors;
 mod eval;
 mod python;
+mod random_mdp;
 mod resume;
 mod support;
 mod train;

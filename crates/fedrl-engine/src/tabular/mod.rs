@@ -10,7 +10,7 @@ mod walk;
 
 pub use exact::Evaluation;
 pub use softmax::Softmax;
-pub use walk::{Walk, walk};
+pub use walk::{Walk, Walked, walk};
 
 use fedrl_envs::Mdp;
 

@@ -48,8 +48,13 @@ impl Thresholds {
     #[inline(always)]
     fn pick(&self, row: usize, word: u32) -> usize {
         let draw = word >> 8;
-        let chunks = &self.rows[row * self.chunks..][..self.chunks];
-        chunks.iter().map(|chunk| chunk.iter().map(|&threshold| usize::from(draw >= threshold)).sum::<usize>()).sum()
+        let reached = |[a, b, c, d]: [u32; CHUNK]| {
+            usize::from(draw >= a) + usize::from(draw >= b) + usize::from(draw >= c) + usize::from(draw >= d)
+        };
+        if self.chunks == 1 {
+            return reached(self.rows[row]);
+        }
+        self.rows[row * self.chunks..][..self.chunks].iter().map(|&chunk| reached(chunk)).sum()
     }
 }
 
@@ -57,53 +62,81 @@ impl Thresholds {
 /// trajectory, so the processor works on all of them at once.
 const ABREAST: usize = 8;
 
-/// Walks every trajectory for `horizon` steps: the pairs it goes through, `[walks, horizon]`.
-pub fn walk(walks: &[Walk], policies: &[Softmax], horizon: usize) -> Vec<u16> {
-    let actions: Vec<Thresholds> = policies.iter().map(Softmax::thresholds).collect();
-    let mut pairs = vec![0; walks.len() * horizon];
-    let mut words = Words::default();
-    for (walks, pairs) in walks.chunks(ABREAST).zip(pairs.chunks_mut(ABREAST * horizon)) {
-        words.draw(walks, horizon);
-        let mut states = [0; ABREAST];
-        for (state, walk) in states.iter_mut().zip(walks) {
-            *state = walk.tables.first.pick(0, walk.key.block([walk.trajectory, 0, 0, RESET]).a);
-        }
-        for time in 0..horizon {
-            for (lane, walk) in walks.iter().enumerate() {
-                let place = lane * horizon + time;
-                let [for_action, for_state] = words.0[lane * words.stride(horizon) + time];
-                let state = states[lane];
-                let pair = state * walk.tables.mdp.actions + actions[walk.policy].pick(state, for_action);
-                pairs[place] = pair as u16;
-                states[lane] = walk.tables.next.pick(pair, for_state);
-            }
-        }
-    }
-    pairs
+/// Trajectories that were walked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walked {
+    /// The pairs that each goes through, `[walks, horizon]`.
+    pub pairs: Vec<u16>,
+    /// How often it goes through each, `[walks, pairs]`.
+    pub counts: Vec<u32>,
 }
 
-/// The random words of a few trajectories: of every step, the one for the action and the one for
-/// the next state.
-#[derive(Default)]
-struct Words(Vec<[u32; 2]>);
-
-impl Words {
-    fn stride(&self, horizon: usize) -> usize {
-        horizon.next_multiple_of(LANES)
-    }
-
-    fn draw(&mut self, walks: &[Walk], horizon: usize) {
-        self.0.clear();
-        for walk in walks {
-            for start in (0..horizon).step_by(LANES) {
-                let times: [u32; LANES] = std::array::from_fn(|lane| (start + lane) as u32);
-                let [a, _, _, d] = philox_lanes(
-                    [[walk.trajectory; LANES], times, [0; LANES], [ACTION; LANES]],
-                    walk.key.low,
-                    walk.key.high,
-                );
-                self.0.extend(a.into_iter().zip(d).map(|(a, d)| [a, d]));
-            }
+/// Walks every trajectory for `horizon` steps. The processes have equally many pairs.
+pub fn walk(walks: &[Walk], policies: &[Softmax], horizon: usize) -> Walked {
+    let actions: Vec<Thresholds> = policies.iter().map(Softmax::thresholds).collect();
+    let width = walks.first().map_or(0, |walk| walk.tables.mdp.reward.len());
+    let mut walked = Walked { pairs: vec![0; walks.len() * horizon], counts: vec![0; walks.len() * width] };
+    let mut words = Vec::new();
+    let abreast = walks.chunks(ABREAST).zip(walked.pairs.chunks_mut(ABREAST * horizon));
+    for ((walks, pairs), counts) in abreast.zip(walked.counts.chunks_mut(ABREAST * width)) {
+        let stride = draw(walks, horizon, &mut words);
+        let places = pairs.chunks_exact_mut(horizon).zip(counts.chunks_exact_mut(width));
+        let lane = |((walk, words), (pairs, counts))| Lane::new(walk, &actions[walk.policy], words, pairs, counts);
+        let mut lanes: Vec<Lane> = walks.iter().zip(words.chunks_exact(stride)).zip(places).map(lane).collect();
+        for time in 0..horizon {
+            lanes.iter_mut().for_each(|lane| lane.step(time));
         }
     }
+    walked
+}
+
+/// One trajectory on its way.
+struct Lane<'a> {
+    actions: &'a Thresholds,
+    next: &'a Thresholds,
+    /// |A|.
+    width: usize,
+    words: &'a [[u32; 2]],
+    pairs: &'a mut [u16],
+    counts: &'a mut [u32],
+    state: usize,
+}
+
+impl<'a> Lane<'a> {
+    fn new(
+        walk: &Walk<'a>,
+        actions: &'a Thresholds,
+        words: &'a [[u32; 2]],
+        pairs: &'a mut [u16],
+        counts: &'a mut [u32],
+    ) -> Self {
+        let Tables { mdp, first, next } = walk.tables;
+        let state = first.pick(0, walk.key.block([walk.trajectory, 0, 0, RESET]).a);
+        Lane { actions, next, width: mdp.actions, words, pairs, counts, state }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, time: usize) {
+        let [for_action, for_state] = self.words[time];
+        let pair = self.state * self.width + self.actions.pick(self.state, for_action);
+        self.pairs[time] = pair as u16;
+        self.counts[pair] += 1;
+        self.state = self.next.pick(pair, for_state);
+    }
+}
+
+/// Draws the words of every step of these trajectories, the one for the action and the one for the
+/// next state, and returns how many there are per trajectory.
+fn draw(walks: &[Walk], horizon: usize, words: &mut Vec<[u32; 2]>) -> usize {
+    let stride = horizon.next_multiple_of(LANES);
+    words.resize(walks.len() * stride, [0; 2]);
+    for (walk, words) in walks.iter().zip(words.chunks_exact_mut(stride)) {
+        for (block, words) in words.chunks_exact_mut(LANES).enumerate() {
+            let times: [u32; LANES] = std::array::from_fn(|lane| (block * LANES + lane) as u32);
+            let counters = [[walk.trajectory; LANES], times, [0; LANES], [ACTION; LANES]];
+            let [a, _, _, d] = philox_lanes(counters, walk.key.low, walk.key.high);
+            words.iter_mut().zip(a).zip(d).for_each(|((word, a), d)| *word = [a, d]);
+        }
+    }
+    stride
 }

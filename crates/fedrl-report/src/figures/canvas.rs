@@ -53,6 +53,8 @@ pub(crate) struct Axis<'a> {
     pub(crate) range: Range<f64>,
     /// Whether only whole numbers mean something.
     pub(crate) whole: bool,
+    /// Whether places on the axis are logarithms of the values, to base 10.
+    pub(crate) logarithmic: bool,
 }
 
 impl<'a> Axis<'a> {
@@ -66,24 +68,48 @@ impl<'a> Axis<'a> {
             span if span <= 1e-6 * high.abs().max(low.abs()) => (0.05 * high.abs()).max(0.5),
             span => 0.05 * span,
         };
-        Axis { label, range: low - margin..high + margin, whole: false }
+        Axis { label, range: low - margin..high + margin, whole: false, logarithmic: false }
+    }
+
+    /// An axis of measured values, logarithmic where they are positive and the greatest is at least
+    /// `ratio` times the least.
+    pub(crate) fn spanning(label: &'a str, values: impl Iterator<Item = f64> + Clone, ratio: f64) -> Self {
+        let (low, high) = values.clone().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+        if low > 0.0 && high / low >= ratio {
+            return Axis { logarithmic: true, ..Self::around(label, values.map(f64::log10)) };
+        }
+        Self::around(label, values)
+    }
+
+    /// Where a value lies on the axis.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        if self.logarithmic { value.log10() } else { value }
     }
 
     /// The axis of the rounds `first..=last`.
     pub(crate) fn rounds(first: u64, last: u64) -> Self {
         let (first, last) = (first as f64, last as f64);
         let range = if first < last { first..last } else { first - 0.5..last + 0.5 };
-        Axis { label: "round", range, whole: true }
+        Axis { label: "round", range, whole: true, logarithmic: false }
     }
 
     /// The axis of the variants `1..=count`.
     pub(crate) fn variants(count: usize) -> Self {
-        Axis { label: "variant (number in the tables)", range: 0.5..count as f64 + 0.5, whole: true }
+        Axis {
+            label: "variant (number in the tables)",
+            range: 0.5..count as f64 + 0.5,
+            whole: true,
+            logarithmic: false,
+        }
     }
 
     fn tick(&self, value: f64) -> String {
         let between = self.whole && (value - value.round()).abs() > 1e-9;
-        if between { String::new() } else { plain(value) }
+        match () {
+            () if between => String::new(),
+            () if self.logarithmic => format!("{:.1e}", 10f64.powf(value)),
+            () => plain(value),
+        }
     }
 }
 

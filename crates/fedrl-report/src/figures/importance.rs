@@ -19,7 +19,7 @@ pub(super) fn draw(rounds: &[Round]) -> Result<Option<String>, DrawError> {
         // One is always on the axis: it is what the mean should be.
         let y = Axis::around("mean weight", weights.iter().map(|(_, weight)| *weight).chain([1.0]));
         panel(&top, &x(), &y, Some(1.0), &weights, BLUE)?;
-        let y = Axis { label: "effective sample size", range: 0.0..1.02, whole: false };
+        let y = Axis { label: "effective sample size", range: 0.0..1.02, whole: false, logarithmic: false };
         panel(&bottom, &x(), &y, None, &sizes, VERMILLION)
     })?;
     Ok(Some(svg))

@@ -2,6 +2,7 @@
 
 mod error;
 mod source;
+mod sweep;
 
 use fedrl_algos::{AlgorithmConfig, Divergence};
 use fedrl_envs::VariantSet;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::ConfigError;
 pub use source::{Source, variant_set_from_file};
+pub use sweep::Point;
 
 /// An experiment, complete: what was not said has its default.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,6 +74,9 @@ pub struct TrainingConfig {
     /// Seed of every draw.
     #[serde(default)]
     pub seed: u64,
+    /// How many runs, with seeds from `seed` on.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub runs: u32,
     /// Rounds between checkpoints.
     #[serde(default = "ten")]
     pub checkpoint_every: u32,
@@ -81,6 +86,14 @@ pub struct TrainingConfig {
     /// What a diverged agent does to the run.
     #[serde(default)]
     pub on_divergence: Divergence,
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(runs: &u32) -> bool {
+    *runs == 1
 }
 
 fn ten() -> u32 {

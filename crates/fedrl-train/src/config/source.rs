@@ -13,8 +13,20 @@ use super::{ConfigError, EvaluationConfig, Experiment};
 /// The text of an experiment, its sections not yet understood.
 #[derive(Debug, Clone)]
 pub struct Source {
-    name: String,
-    table: Table,
+    pub(super) name: String,
+    pub(super) table: Table,
+}
+
+/// A key of a table, there or not.
+struct Slot<'a> {
+    table: &'a mut Table,
+    last: &'a str,
+}
+
+impl Slot<'_> {
+    fn replace(self, value: Value) {
+        self.table.insert(self.last.to_string(), value);
+    }
 }
 
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
@@ -52,21 +64,48 @@ impl Source {
         let error = |problem: &str| ConfigError::at(&place, "", problem);
         let (key, value) =
             assignment.split_once('=').ok_or_else(|| error("expected key=value, as in training.rounds=20"))?;
-        let path: Vec<&str> = key.trim().split('.').collect();
-        let Some((last, parents)) = path.split_last().filter(|_| path.iter().all(|part| !part.is_empty())) else {
-            return Err(error("expected key=value, as in training.rounds=20"));
-        };
         let value = match format!("value = {value}").parse::<Table>() {
             Ok(mut table) if table.len() == 1 => table.remove("value").unwrap_or_else(|| Value::String(value.into())),
             _ => Value::String(value.trim().to_string()),
+        };
+        self.put(key.trim(), &place, |slot| slot.replace(value))
+    }
+
+    /// Lays `value` over what is at `a.b`: a table adds its entries to the one that is there, anything
+    /// else takes its place. `place` names the value in messages.
+    pub(super) fn lay(&mut self, key: &str, value: Value, place: &str) -> Result<(), ConfigError> {
+        self.put(key, place, |slot| match (slot, value) {
+            (Slot { table, last }, Value::Table(over)) if table.get(last).is_some_and(Value::is_table) => {
+                if let Some(Value::Table(under)) = table.get_mut(last) {
+                    under.extend(over);
+                }
+            }
+            (slot, value) => slot.replace(value),
+        })
+    }
+
+    /// Finds the place `a.b`, making the tables on the way to it.
+    fn put(&mut self, key: &str, place: &str, fill: impl FnOnce(Slot)) -> Result<(), ConfigError> {
+        let error = |problem: &str| ConfigError::at(place, "", problem);
+        let path: Vec<&str> = key.split('.').collect();
+        let Some((last, parents)) = path.split_last().filter(|_| path.iter().all(|part| !part.is_empty())) else {
+            return Err(error("expected key=value, as in training.rounds=20"));
         };
         let mut table = &mut self.table;
         for parent in parents {
             let inner = table.entry(*parent).or_insert_with(|| Value::Table(Table::new()));
             table = inner.as_table_mut().ok_or_else(|| error(&format!("`{parent}` is a value, not a table")))?;
         }
-        table.insert((*last).to_string(), value);
+        fill(Slot { table, last });
         Ok(())
+    }
+
+    /// The text as it is now, TOML again.
+    ///
+    /// # Errors
+    /// It cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(&self.table)
     }
 
     /// The experiment that the text describes.
@@ -153,6 +192,7 @@ impl Source {
         let counts = [
             ("agents.count", experiment.agents.count),
             ("training.rounds", experiment.training.rounds as usize),
+            ("training.runs", experiment.training.runs as usize),
             ("training.checkpoint_every", experiment.training.checkpoint_every as usize),
             ("training.keep_checkpoints", experiment.training.keep_checkpoints),
             ("evaluation.episodes", experiment.evaluation.episodes),
