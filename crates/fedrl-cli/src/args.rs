@@ -126,6 +126,9 @@ pub struct CompareArgs {
     /// The run directories.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
+    /// Also tell how soon the training return, averaged over five rounds, reaches this.
+    #[arg(long, value_name = "RETURN")]
+    pub reach: Option<f64>,
     /// Draw the learning curves to this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

@@ -7,7 +7,7 @@
 use cubecl::prelude::*;
 use fedrl_core::Real;
 use fedrl_core::random::{Block, Key, philox};
-use fedrl_envs::{CartPole, Dynamics, Environment, Instance};
+use fedrl_envs::{CartPole, Dynamics, Environment, Instance, RandomMdp};
 
 fn client() -> Client {
     cubecl::device::Device::Wgpu(Default::default()).client()
@@ -112,6 +112,59 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
                     "lane {lane} step {t}: {kernel} {native}"
                 );
             }
+        }
+    }
+}
+
+/// Walks through a decision process with the draws given and writes every state and reward.
+#[cube(launch)]
+fn walks<D: Dynamics>(coefficients: &[f32], draws: &[f32], out: &mut [f32], #[comptime] steps: usize) {
+    let lane = ABSOLUTE_POS;
+    if lane * steps < draws.len() {
+        let mut state = Array::<f32>::new(1usize);
+        let mut draw = Array::<f32>::new(1usize);
+        let mut action = Array::<f32>::new(1usize);
+        draw[0] = draws[lane * steps];
+        D::reset::<f32>(coefficients, draw.as_slice(), state.as_mut_slice());
+        for t in 0..steps {
+            draw[0] = draws[lane * steps + t];
+            action[0] = f32::cast_from((t + lane) % 5);
+            let reward = D::step::<f32>(coefficients, draw.as_slice(), state.as_mut_slice(), action.as_slice());
+            out[(lane * steps + t) * 2] = state[0];
+            out[(lane * steps + t) * 2 + 1] = reward;
+        }
+    }
+}
+
+#[test]
+fn a_decision_process_goes_through_the_same_states_in_a_kernel() {
+    let (client, lanes, steps) = (client(), 64, 30);
+    let given = [("kappa".to_string(), 0.4), ("mdp".to_string(), 3.0)].into();
+    let instance = Instance::new(&RandomMdp, given).unwrap();
+    let coefficients: Vec<f32> = RandomMdp.coefficients(instance.given()).unwrap().iter().map(|&x| x as f32).collect();
+    let simulator = instance.simulator::<f32>();
+    let draws: Vec<f32> =
+        (0..(lanes * steps) as u32).map(|i| f32::unit(Key { low: 7, high: 8 }.block([i, 0, 0, 0]).a)).collect();
+    let out = client.empty(lanes * steps * 2 * 4);
+    // SAFETY: the buffers are as long as the lengths given.
+    unsafe {
+        walks::launch::<RandomMdp>(
+            &client,
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(64),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&coefficients)), coefficients.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&draws)), draws.len()),
+            BufferArg::from_raw_parts(out.clone(), lanes * steps * 2),
+            steps,
+        );
+    }
+    let out = client.read_one_unchecked(out);
+    for (lane, walked) in f32::from_bytes(&out).chunks_exact(steps * 2).enumerate() {
+        let mut state = [0.0f32];
+        simulator.reset(&draws[lane * steps..][..1], &mut state);
+        for (t, at) in walked.chunks_exact(2).enumerate() {
+            let step = simulator.step(&draws[lane * steps + t..][..1], &mut state, &[((t + lane) % 5) as f32]);
+            assert_eq!(at, [state[0], step.reward], "lane {lane} step {t}");
         }
     }
 }

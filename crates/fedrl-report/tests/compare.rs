@@ -122,6 +122,18 @@ fn the_order_of_the_runs_decides_that_of_the_groups_and_nothing_else() {
 }
 
 #[test]
+fn the_first_round_that_reaches_a_return_by_hand() {
+    let runs = Runs::new();
+    // Means over five rounds: 2, 3, 4 with the rounds 5, 6, 7.
+    let slow = runs.run("slow", &config("CartPole-v1", 0.2, 1), &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let never = runs.run("never", &config("CartPole-v1", 0.2, 2), &[0.0, 1.0]);
+    let comparison = compare(&[slow, never]).unwrap();
+    let [reach] = &comparison.reach(3.0)[..] else { panic!("one group") };
+    assert_eq!((reach.runs, reach.reached, reach.rounds.mean), (2, 1, 6.0));
+    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan());
+}
+
+#[test]
 fn groups_without_a_common_seed_have_no_difference() {
     let runs = Runs::new();
     let paths = [

@@ -1,8 +1,10 @@
 //! `fedrl compare`.
 
 use anyhow::Result;
-use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, compare};
+use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, Reach, compare};
 use fedrl_train::RunDirectory;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::args::CompareArgs;
 use crate::exit::{Done, Usage};
@@ -25,9 +27,19 @@ pub fn run(args: &CompareArgs) -> Result<Done> {
         comparison.write_svg(file)?;
     }
     notes(&comparison).iter().for_each(|line| output.note(line));
-    output.text(text(&comparison))?;
-    output.value(&comparison)?;
+    output.text(text(&comparison, args.reach))?;
+    let reach = args.reach.map(|threshold| json!({"threshold": threshold, "groups": comparison.reach(threshold)}));
+    output.value(&Said { comparison: &comparison, reach })?;
     Ok(Done::Complete)
+}
+
+/// A line of `--json`.
+#[derive(Serialize)]
+struct Said<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reach: Option<Value>,
 }
 
 /// What a reader of the numbers should know of the runs.
@@ -50,14 +62,15 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 }
 
 /// The tables for people.
-fn text(comparison: &Comparison) -> String {
+fn text(comparison: &Comparison, reach: Option<f64>) -> String {
     let groups = &comparison.groups;
     let rows = groups.iter().map(|group| {
         let [final_return, area] = [&group.final_return, &group.area].map(|estimate| cells(estimate, number));
         [vec![group.label.clone(), group.runs.len().to_string()], final_return, area].concat()
     });
     let returns = table(&["training return", "seeds", "final", "95 %", "area", "95 %"], rows.collect(), 1);
-    let sections = [Some(returns), differences(groups), evaluations(groups)];
+    let reach = reach.map(|threshold| soonness(threshold, &comparison.reach(threshold)));
+    let sections = [Some(returns), differences(groups), reach, evaluations(groups)];
     let sections: Vec<String> = sections.into_iter().flatten().collect();
     format!("\n{}\n\n{}\n", comparison.environment, sections.join("\n\n"))
 }
@@ -80,6 +93,18 @@ fn differences(groups: &[Group]) -> Option<String> {
     let title = format!("minus {}", first.label);
     let header = [title.as_str(), "pairs", "final", "95 %", "area", "95 %"];
     Some(table(&header, others.iter().map(row).collect(), 1))
+}
+
+/// How soon the groups reach a return.
+fn soonness(threshold: f64, groups: &[Reach]) -> String {
+    let title = format!("reaches {threshold}");
+    let header = [title.as_str(), "runs that do", "rounds", "95 %", "environment steps", "95 %"];
+    let whole = |value: f64| if value.is_finite() { format!("{value:.0}") } else { none() };
+    let row = |group: &Reach| {
+        let of = vec![group.label.clone(), format!("{} of {}", group.reached, group.runs)];
+        [of, cells(&group.rounds, whole), cells(&group.env_steps, whole)].concat()
+    };
+    table(&header, groups.iter().map(row).collect(), 1)
 }
 
 /// The evaluations that every run has, if there are any.

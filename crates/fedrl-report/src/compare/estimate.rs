@@ -51,6 +51,8 @@ pub(super) enum Of {
     FinalDifference,
     AreaDifference,
     Round(u64),
+    Rounds,
+    EnvSteps,
 }
 
 impl Of {
@@ -60,6 +62,8 @@ impl Of {
             Of::Area => [1, 0, 0, 0],
             Of::FinalDifference => [2, 0, 0, 0],
             Of::AreaDifference => [3, 0, 0, 0],
+            Of::Rounds => [5, 0, 0, 0],
+            Of::EnvSteps => [6, 0, 0, 0],
             Of::Round(round) => [4, round as u32, (round >> 32) as u32, 0],
         }
     }

@@ -31,6 +31,9 @@ pub struct Member {
     /// Round and mean return, ascending; NaN where it was not finite.
     #[serde(skip)]
     pub(super) curve: Vec<(u64, f64)>,
+    /// Environment steps of all agents until the end of each round.
+    #[serde(skip)]
+    pub(super) env_steps: Vec<f64>,
 }
 
 fn display<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -139,6 +142,7 @@ impl Candidate {
                 area: mean(&returns),
                 evaluation: EvaluationMeans::read(&data.evaluations),
                 curve,
+                env_steps: data.rounds.iter().map(|round| round.env_steps.unwrap_or(f64::NAN)).collect(),
             },
         })
     }

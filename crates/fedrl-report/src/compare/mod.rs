@@ -10,9 +10,11 @@ mod estimate;
 mod figure;
 mod groups;
 mod member;
+mod reach;
 
 pub use estimate::Estimate;
 pub use member::{EvaluationMeans, Member};
+pub use reach::{Reach, SMOOTHED};
 
 use crate::{Incomparable, ReportError, save};
 use estimate::Of;
