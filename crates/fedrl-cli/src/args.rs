@@ -33,6 +33,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Environments: list, describe, step.
     Env(EnvArgs),
+    /// Measure how fast this machine is.
+    Bench(BenchArgs),
     /// Show the devices here and which one `auto` takes.
     Doctor(DoctorArgs),
 }
@@ -173,6 +175,30 @@ pub enum EnvCommand {
         /// Precision of the arithmetic.
         #[arg(long, value_enum, default_value_t = Precision::F64)]
         precision: Precision,
+    },
+}
+
+/// `fedrl bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+/// `fedrl bench …`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Steps per second of every environment on one core, random actions, observations included.
+    Env {
+        /// Ids of environments [default: all].
+        envs: Vec<String>,
+        /// Repeats, of which the median is told.
+        #[arg(long, default_value_t = 5)]
+        repeats: usize,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Env(args) => commands::env::run(&args.command),
+        Command::Bench(args) => commands::bench::run(&args.command),
         Command::Doctor(args) => commands::doctor::run(&args),
     };
     exit::code(result)

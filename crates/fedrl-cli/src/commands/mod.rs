@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod batch;
+pub mod bench;
 pub mod compare;
 pub mod doctor;
 pub mod env;

@@ -95,3 +95,14 @@ fn the_list_and_the_descriptions_for_programs() {
     assert!(parameters.iter().all(|parameter| parameter["range"].as_str().is_some_and(|text| !text.is_empty())));
     assert!(!description["observation"].is_null() && description["action"] != Value::Null);
 }
+
+#[test]
+fn the_speed_of_an_environment_is_measured() {
+    let said = Place::tiny().fedrl(&["bench", "env", "CartPole-v1", "--repeats", "2", "--json"]).done().json();
+    assert_eq!(said.len(), 1);
+    assert_eq!((&said[0]["bench"], &said[0]["environment"]), (&"env".into(), &"CartPole-v1".into()));
+    let [slowest, middle, fastest] =
+        ["slowest", "steps_per_second", "fastest"].map(|key| said[0][key].as_f64().expect("a rate"));
+    assert!(slowest <= middle && middle <= fastest && slowest > 0.0);
+    assert!(Place::tiny().fedrl(&["bench", "env", "Cartpole"]).refused(2).contains("did you mean `CartPole-v1`?"));
+}
