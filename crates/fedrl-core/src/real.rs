@@ -23,6 +23,8 @@ pub trait Real: Float {
     fn hyperbolic_tangent(x: Self) -> Self;
     /// Square root.
     fn square_root(x: Self) -> Self;
+    /// The greatest whole number that is not greater.
+    fn round_down(x: Self) -> Self;
     /// The full turn, 2π.
     fn two_pi() -> Self;
     /// The uniform number in `[0, 1)` with 24 bits that the high bits of `bits` name.
@@ -49,6 +51,9 @@ impl Real for f32 {
     }
     fn square_root(x: f32) -> f32 {
         x.sqrt()
+    }
+    fn round_down(x: f32) -> f32 {
+        x.floor()
     }
     fn two_pi() -> f32 {
         std::f32::consts::TAU
@@ -77,6 +82,9 @@ impl Real for f64 {
     }
     fn square_root(x: f64) -> f64 {
         x.sqrt()
+    }
+    fn round_down(x: f64) -> f64 {
+        x.floor()
     }
     fn two_pi() -> f64 {
         std::f64::consts::TAU
