@@ -5,12 +5,14 @@
 //! parameters. A parameter may be set alone ([`Instance`]) or as a family over many variants
 //! ([`VariantSet`]).
 
+mod acrobot;
 mod cartpole;
 mod environment;
 mod instance;
 mod parameter;
 mod variant;
 
+pub use acrobot::Acrobot;
 pub use cartpole::CartPole;
 pub use environment::{Dynamics, Environment, Precision, Simulate, Spec};
 pub use instance::{Instance, Simulator, Transition};
@@ -18,7 +20,7 @@ pub use parameter::{Parameter, ParameterError, Parameters, Range};
 pub use variant::{Family, VariantError, VariantSet};
 
 /// Every environment, in the order they are listed to people.
-pub static ENVIRONMENTS: [&dyn Environment; 1] = [&CartPole];
+pub static ENVIRONMENTS: [&dyn Environment; 2] = [&CartPole, &Acrobot];
 
 /// The environment called `id`.
 ///

@@ -21,6 +21,25 @@ pub struct Parameter {
     pub description: &'static str,
 }
 
+impl Parameter {
+    /// A parameter with these fields.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        default: f64,
+        range: Range,
+        description: &'static str,
+    ) -> Self {
+        Parameter { name, unit, default, range, description }
+    }
+}
+
+/// The value of the parameter `name` among `parameters`: as `given`, or its default.
+pub(crate) fn value(parameters: &[Parameter], given: &Parameters, name: &str) -> f64 {
+    let default = || parameters.iter().find(|parameter| parameter.name == name).map_or(f64::NAN, |p| p.default);
+    given.get(name).copied().unwrap_or_else(default)
+}
+
 /// The values that a parameter may take. Never NaN, never infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
@@ -28,6 +47,10 @@ pub enum Range {
     Finite,
     /// Finite and greater than zero.
     Positive,
+    /// Finite and at least zero.
+    NonNegative,
+    /// Zero for no, one for yes.
+    Switch,
 }
 
 impl Range {
@@ -38,6 +61,8 @@ impl Range {
             && match self {
                 Range::Finite => true,
                 Range::Positive => value > 0.0,
+                Range::NonNegative => value >= 0.0,
+                Range::Switch => value == 0.0 || value == 1.0,
             }
     }
 }
@@ -47,6 +72,8 @@ impl fmt::Display for Range {
         f.write_str(match self {
             Range::Finite => "a finite number",
             Range::Positive => "a finite number > 0",
+            Range::NonNegative => "a finite number >= 0",
+            Range::Switch => "0 or 1",
         })
     }
 }

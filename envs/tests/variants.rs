@@ -1,46 +1,66 @@
 //! Every parameter changes what it should, and nothing that contradicts physics is accepted.
 
-use fedrl_envs::{ENVIRONMENTS, Instance, Parameters, find};
+mod recorded;
+
+use fedrl_envs::{ENVIRONMENTS, Instance, Parameters, Range, find};
+use recorded::{Recorded, recorded};
 
 fn cartpole(given: &[(&str, f64)]) -> Result<Instance, String> {
     let given: Parameters = given.iter().map(|&(name, value)| (name.to_string(), value)).collect();
     Instance::new(find("CartPole-v1")?, given).map_err(|error| error.to_string())
 }
 
-/// Twenty steps from fixed draws under a fixed sequence of actions, with rewards.
-fn trajectory(instance: &Instance) -> Vec<f64> {
+/// What the environment does: an initial state from fixed draws, and one step from every recorded
+/// state (hard ones among them: contacts, limits, goals) with its reward and termination.
+fn behaviour(instance: &Instance, recorded: &[Recorded]) -> Vec<f64> {
     let spec = instance.spec();
     let simulator = instance.simulator::<f64>();
     let draws: Vec<f64> = (0..spec.reset_draws).map(|i| 0.15 + 0.7 * i as f64 / spec.reset_draws as f64).collect();
-    let mut state = vec![0.0; spec.state_width];
-    simulator.reset(&draws, &mut state);
-    let mut history = state.clone();
-    for t in 0..20 {
-        let step = simulator.step(&mut state, &[f64::from(t % 3 == 0)]);
-        history.extend(&state);
-        history.push(step.reward);
-    }
-    history
+    let mut initial = vec![0.0; spec.state_width];
+    simulator.reset(&draws, &mut initial);
+    let steps = recorded.iter().flat_map(|transition| {
+        let mut state = transition.state.clone();
+        let step = simulator.step(&mut state, &transition.action);
+        state.extend([step.reward, f64::from(step.terminated)]);
+        state
+    });
+    initial.into_iter().chain(steps).collect()
+}
+
+/// Values that other parameters need to matter: a goal scaled by links of 1 m is not scaled.
+fn setting(id: &str) -> Parameters {
+    if id == "Acrobot-v1" { [("link_length_1".to_string(), 1.3)].into() } else { Parameters::new() }
 }
 
 #[test]
-fn changing_any_parameter_of_any_environment_changes_the_trajectory() {
+fn changing_any_parameter_of_any_environment_changes_what_it_does() {
     for environment in ENVIRONMENTS {
-        let nominal = trajectory(&Instance::new(environment, Parameters::new()).expect("defaults"));
+        let id = environment.spec().id;
+        let recorded = recorded(id);
+        let behaviour_with = |name: &str, value: f64| {
+            let mut given = setting(id);
+            given.insert(name.to_string(), value);
+            behaviour(&Instance::new(environment, given).expect("in range"), &recorded)
+        };
+        let nominal = behaviour(&Instance::new(environment, setting(id)).expect("defaults"), &recorded);
         for parameter in Instance::parameters(environment.spec()) {
-            let value = if parameter.default == 0.0 { 0.1 } else { parameter.default * 0.9 };
-            let varied = Instance::new(environment, [(parameter.name.to_string(), value)].into()).expect("in range");
-            assert_ne!(trajectory(&varied), nominal, "{}: {}", environment.spec().id, parameter.name);
-            let same = Instance::new(environment, [(parameter.name.to_string(), parameter.default)].into());
-            assert_eq!(
-                trajectory(&same.expect("the default")),
-                nominal,
-                "{}: {}",
-                environment.spec().id,
-                parameter.name
-            );
+            let value = match (parameter.range, parameter.default) {
+                (Range::Switch, default) => 1.0 - default,
+                (_, 0.0) => 0.1,
+                (_, default) => default * 0.9,
+            };
+            let name = parameter.name;
+            assert_ne!(behaviour_with(name, value), nominal, "{id}: {name}");
+            if !setting(id).contains_key(name) && !derived(name) {
+                assert_eq!(behaviour_with(name, parameter.default), nominal, "{id}: {name}");
+            }
         }
     }
+}
+
+/// Whether a parameter that is not set follows another one.
+fn derived(name: &str) -> bool {
+    name.starts_with("link_com_pos")
 }
 
 /// θ̈ = (g sinθ − cosθ·temp) / (l (4/3 − m cos²θ / M)) with temp = (F + m l θ̇² sinθ) / M, and
@@ -74,7 +94,8 @@ fn cartpole_parameters_act_as_the_equations_say() {
 fn half_and_full_length_name_the_same_pole_but_not_at_once() {
     let half = cartpole(&[("length", 0.4)]).expect("in range");
     let full = cartpole(&[("pole_length", 0.8)]).expect("in range");
-    assert_eq!(trajectory(&half), trajectory(&full));
+    let recorded = recorded("CartPole-v1");
+    assert_eq!(behaviour(&half, &recorded), behaviour(&full, &recorded));
     let error = cartpole(&[("length", 0.4), ("pole_length", 0.8)]).expect_err("both at once");
     assert!(error.contains("`length`") && error.contains("`pole_length`"), "{error}");
 }
