@@ -8,19 +8,26 @@
 mod acrobot;
 mod cartpole;
 mod environment;
+mod half_cheetah;
+mod hopper;
 mod instance;
 mod parameter;
+mod planar;
 mod variant;
+mod walker2d;
 
 pub use acrobot::Acrobot;
 pub use cartpole::CartPole;
 pub use environment::{Dynamics, Environment, Precision, Simulate, Spec};
+pub use half_cheetah::HalfCheetah;
+pub use hopper::Hopper;
 pub use instance::{Instance, Simulator, Transition};
 pub use parameter::{Parameter, ParameterError, Parameters, Range};
 pub use variant::{Family, VariantError, VariantSet};
+pub use walker2d::Walker2d;
 
 /// Every environment, in the order they are listed to people.
-pub static ENVIRONMENTS: [&dyn Environment; 2] = [&CartPole, &Acrobot];
+pub static ENVIRONMENTS: [&dyn Environment; 5] = [&CartPole, &Acrobot, &HalfCheetah, &Hopper, &Walker2d];
 
 /// The environment called `id`.
 ///

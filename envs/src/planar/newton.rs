@@ -1,0 +1,146 @@
+//! Accelerations under constraints.
+//!
+//! They are the minimum of ½(a - a₀)ᵀM(a - a₀) + Σ ½ D min(0, J a - aref)², where M a₀ are the
+//! smooth forces and the sum runs over the constraints: Gauss's principle with soft constraints.
+//! Newton's method solves for the accelerations as if those constraints push which pushed before,
+//! until none changes its mind. On trajectories that takes at most 4 rounds.
+
+use cubecl::prelude::*;
+use fedrl_core::Real;
+
+use super::arrow::{BLOCK, Blocks, Chains, solve};
+use super::constraints::{
+    CONTACT_STRIDE, Contacts, LIMIT_STIFF, LIMIT_STRIDE, Limits, NORMAL, PUSH_MIXED, PUSH_NORMAL, PUSH_TANGENT, PUSHES,
+    SIDE, STIFF, TANGENT, WANTED, WANTED_NORMAL, WANTED_TANGENT, body_of, leg_of,
+};
+use super::forces::{couple, twist};
+use super::table::{CHAIN, LINKS, ROOT, Shape, TORSO};
+
+/// Rounds of Newton's method at most.
+const ROUNDS: usize = 8;
+
+/// The accelerations of the chains under `forces` and whatever constraints push.
+#[cube]
+pub(crate) fn accelerate<F: Real, S: Shape>(
+    mass: &Blocks<F>,
+    forces: &Chains<F>,
+    contacts: &mut Contacts<F>,
+    limits: &mut Limits<F>,
+    acceleration: &mut Chains<F>,
+) {
+    let mut matrix = Blocks::<F>::new();
+    let mut going = true;
+    for round in 0..ROUNDS + 1 {
+        if going {
+            if round > 0 {
+                let contacts_changed = push_contacts::<F, S>(contacts, &*acceleration);
+                let limits_changed = push_limits::<F, S>(limits, &*acceleration);
+                going = contacts_changed || limits_changed;
+            }
+            if going {
+                for i in 0..S::LEGS * BLOCK {
+                    matrix[i] = mass[i];
+                }
+                for i in 0..S::LEGS * CHAIN {
+                    acceleration[i] = forces[i];
+                }
+                add_contacts::<F, S>(&*contacts, &mut matrix, acceleration);
+                add_limits::<F, S>(&*limits, &mut matrix, acceleration);
+                solve::<F, S>(&mut matrix, acceleration);
+            }
+        }
+    }
+}
+
+/// Lets those edges of contacts push that are accelerated less than they want. Says whether any
+/// changed.
+#[cube]
+fn push_contacts<F: Real, S: Shape>(contacts: &mut Contacts<F>, acceleration: &Chains<F>) -> bool {
+    let mut changed = false;
+    let zero = F::new(0.0);
+    let one = F::new(1.0);
+    for end in 0..S::ENDS {
+        let at = end * CONTACT_STRIDE;
+        if contacts[at + STIFF] > zero {
+            let chain = leg_of(body_of::<S>(end)) * CHAIN;
+            let mut away = -contacts[at + WANTED_NORMAL];
+            let mut along = -contacts[at + WANTED_TANGENT];
+            for i in 0..CHAIN {
+                away += contacts[at + NORMAL + i] * acceleration[chain + i];
+                along += contacts[at + TANGENT + i] * acceleration[chain + i];
+            }
+            let plus = if away + along < zero { one } else { zero };
+            let minus = if away - along < zero { one } else { zero };
+            let centre = if away < zero { F::new(2.0) } else { zero };
+            let normal = plus + minus + centre;
+            let mixed = plus - minus;
+            changed = changed || contacts[at + PUSH_NORMAL] != normal || contacts[at + PUSH_MIXED] != mixed;
+            contacts[at + PUSH_NORMAL] = normal;
+            contacts[at + PUSH_MIXED] = mixed;
+            contacts[at + PUSH_TANGENT] = plus + minus;
+        }
+    }
+    changed
+}
+
+/// The same for limits.
+#[cube]
+fn push_limits<F: Real, S: Shape>(limits: &mut Limits<F>, acceleration: &Chains<F>) -> bool {
+    let mut changed = false;
+    for leg in 0..S::LEGS {
+        for link in 0..LINKS {
+            let at = (leg * LINKS + link) * LIMIT_STRIDE;
+            if limits[at + LIMIT_STIFF] > F::new(0.0) {
+                let turning = acceleration[leg * CHAIN + ROOT + link] - acceleration[leg * CHAIN + TORSO + link];
+                let lacking = limits[at + SIDE] * (turning - limits[at + WANTED]);
+                let pushes = if lacking < F::new(0.0) { F::new(1.0) } else { F::new(0.0) };
+                changed = changed || limits[at + PUSHES] != pushes;
+                limits[at + PUSHES] = pushes;
+            }
+        }
+    }
+    changed
+}
+
+/// Adds the contacts that push to the linear system.
+#[cube]
+fn add_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F>, right: &mut Chains<F>) {
+    for end in 0..S::ENDS {
+        let at = end * CONTACT_STRIDE;
+        if contacts[at + PUSH_NORMAL] > F::new(0.0) {
+            let leg = leg_of(body_of::<S>(end));
+            let normal = contacts[at + STIFF] * contacts[at + PUSH_NORMAL];
+            let mixed = contacts[at + STIFF] * contacts[at + PUSH_MIXED];
+            let tangent = contacts[at + STIFF] * contacts[at + PUSH_TANGENT];
+            let wanted_normal = contacts[at + WANTED_NORMAL];
+            let wanted_tangent = contacts[at + WANTED_TANGENT];
+            for row in 0..CHAIN {
+                let n = contacts[at + NORMAL + row];
+                let t = contacts[at + TANGENT + row];
+                let along_normal = normal * n + mixed * t;
+                let along_tangent = mixed * n + tangent * t;
+                right[leg * CHAIN + row] += along_normal * wanted_normal + along_tangent * wanted_tangent;
+                for column in 0..row + 1 {
+                    let share =
+                        along_normal * contacts[at + NORMAL + column] + along_tangent * contacts[at + TANGENT + column];
+                    matrix[leg * BLOCK + row * CHAIN + column] += share;
+                }
+            }
+        }
+    }
+}
+
+/// Adds the limits that push to the linear system.
+#[cube]
+fn add_limits<F: Real, S: Shape>(limits: &Limits<F>, matrix: &mut Blocks<F>, right: &mut Chains<F>) {
+    for leg in 0..S::LEGS {
+        for link in 0..LINKS {
+            let at = (leg * LINKS + link) * LIMIT_STRIDE;
+            let push = limits[at + LIMIT_STIFF] * limits[at + PUSHES];
+            if push > F::new(0.0) {
+                couple::<F>(matrix, leg, link, push);
+                twist::<F>(right, leg, link, push * limits[at + WANTED]);
+            }
+        }
+    }
+}
