@@ -7,7 +7,7 @@
 use cubecl::prelude::*;
 use fedrl_core::Real;
 use fedrl_core::random::{Block, Key, philox};
-use fedrl_envs::{CartPole, Dynamics, Environment, Instance};
+use fedrl_envs::{Acrobot, CartPole, Dynamics, Environment, HalfCheetah, Hopper, Instance, Walker2d};
 
 fn client() -> Client {
     cubecl::device::Device::Wgpu(Default::default()).client()
@@ -114,4 +114,99 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
             }
         }
     }
+}
+
+/// Steps every lane once and writes its state, then the reward.
+#[cube(launch)]
+fn one_step<D: Dynamics>(
+    coefficients: &[f32],
+    states: &[f32],
+    actions: &[f32],
+    after: &mut [f32],
+    #[comptime] width: usize,
+    #[comptime] motors: usize,
+) {
+    let lane = ABSOLUTE_POS;
+    if lane * width < states.len() {
+        let mut state = Array::<f32>::new(width);
+        let mut action = Array::<f32>::new(motors);
+        for i in 0..width {
+            state[i] = states[lane * width + i];
+        }
+        for i in 0..motors {
+            action[i] = actions[lane * motors + i];
+        }
+        let reward = D::step::<f32>(coefficients, state.as_mut_slice(), action.as_slice());
+        for i in 0..width {
+            after[lane * (width + 1) + i] = state[i];
+        }
+        after[lane * (width + 1) + width] = reward;
+    }
+}
+
+/// From initial states and, in every other lane, from bent ones that touch the floor. A single
+/// step: llvmpipe ends a kernel after 65,535 rounds of its loops.
+fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
+    let (client, lanes, spec) = (client(), 64, environment.spec());
+    let (width, motors) = (spec.state_width, spec.action.width());
+    let coefficients = environment.coefficients(&Default::default()).unwrap();
+    let coefficients: Vec<f32> = coefficients.iter().map(|&x| x as f32).collect();
+    let simulator = Instance::new(environment, Default::default()).unwrap().simulator::<f32>();
+    let unit =
+        |lane: usize, i: usize, what: u32| f32::unit(Key { low: 5, high: 6 }.block([lane as u32, i as u32, what, 0]).a);
+
+    let mut states = vec![0.0; lanes * width];
+    for (lane, state) in states.chunks_exact_mut(width).enumerate() {
+        let draws: Vec<f32> = (0..spec.reset_draws).map(|i| unit(lane, i, 0)).collect();
+        simulator.reset(&draws, state);
+        if lane % 2 == 1 {
+            state.iter_mut().enumerate().skip(1).for_each(|(i, x)| *x += 0.3 * (unit(lane, i, 1) - 0.7));
+        }
+    }
+    let choice = |i: usize| if motors == 1 { (i % 3) as f32 } else { 2.0 * unit(0, i, 2) - 1.0 };
+    let actions: Vec<f32> = (0..lanes * motors).map(choice).collect();
+    let after = client.empty(lanes * (width + 1) * 4);
+    // SAFETY: the buffers are as long as the lengths given.
+    unsafe {
+        one_step::launch::<D>(
+            &client,
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(64),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&coefficients)), coefficients.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&states)), states.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&actions)), actions.len()),
+            BufferArg::from_raw_parts(after.clone(), lanes * (width + 1)),
+            width,
+            motors,
+        );
+    }
+    let after = client.read_one_unchecked(after);
+    for (lane, kernel) in f32::from_bytes(&after).chunks_exact(width + 1).enumerate() {
+        let mut native = states[lane * width..][..width].to_vec();
+        let reward = simulator.step(&mut native, &actions[lane * motors..][..motors]).reward;
+        native.push(reward);
+        for (ours, theirs) in kernel.iter().zip(&native) {
+            assert!((ours - theirs).abs() <= 1e-3 * (1.0 + theirs.abs()), "{} lane {lane}: {ours} {theirs}", spec.id);
+        }
+    }
+}
+
+#[test]
+fn acrobot_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Acrobot>(&Acrobot);
+}
+
+#[test]
+fn half_cheetah_steps_the_same_way_in_a_kernel() {
+    steps_alike::<HalfCheetah>(&HalfCheetah);
+}
+
+#[test]
+fn hopper_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Hopper>(&Hopper);
+}
+
+#[test]
+fn walker2d_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Walker2d>(&Walker2d);
 }
