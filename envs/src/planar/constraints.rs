@@ -18,9 +18,9 @@ use super::table::{
 };
 
 /// One contact per end of a capsule, touching or not.
-pub(crate) type Contacts<F> = Local<F, 288>;
+pub(crate) type Contacts<F> = Local<F, 320>;
 
-pub(crate) const CONTACT_STRIDE: usize = 18;
+pub(crate) const CONTACT_STRIDE: usize = 20;
 // Within a contact.
 /// Velocity away from the floor per velocity of each number of the chain.
 pub(crate) const NORMAL: usize = 0;
@@ -39,11 +39,14 @@ pub(crate) const PUSH_NORMAL: usize = 15;
 pub(crate) const PUSH_MIXED: usize = 16;
 /// p + m.
 pub(crate) const PUSH_TANGENT: usize = 17;
+// By how much the latest accelerations exceed the wanted ones.
+pub(crate) const EXCESS_NORMAL: usize = 18;
+pub(crate) const EXCESS_TANGENT: usize = 19;
 
 /// One limit per hinge, reached or not.
-pub(crate) type Limits<F> = Local<F, 24>;
+pub(crate) type Limits<F> = Local<F, 30>;
 
-pub(crate) const LIMIT_STRIDE: usize = 4;
+pub(crate) const LIMIT_STRIDE: usize = 5;
 // Within a limit. The first is like STIFF.
 /// +1 where the limit pushes the link about +y, -1 where about -y.
 pub(crate) const SIDE: usize = 1;
@@ -52,6 +55,8 @@ pub(crate) const WANTED: usize = 2;
 /// 1 if it pushes, else 0.
 pub(crate) const PUSHES: usize = 3;
 pub(crate) const LIMIT_STIFF: usize = 0;
+/// By how much the latest acceleration exceeds the wanted one.
+pub(crate) const EXCESS: usize = 4;
 
 /// The body of the capsule end number `end`.
 #[cube]

@@ -2,16 +2,18 @@
 //!
 //! They are the minimum of ½(a - a₀)ᵀM(a - a₀) + Σ ½ D min(0, J a - aref)², where M a₀ are the
 //! smooth forces and the sum runs over the constraints: Gauss's principle with soft constraints.
-//! Newton's method solves for the accelerations as if those constraints push which pushed before,
-//! until none changes its mind. On trajectories that takes at most 4 rounds.
+//! Newton's method moves to where the forces balance as if those constraints push which pushed
+//! before, until none changes its mind. On trajectories that takes at most 4 rounds. The last
+//! round changes no mind: it takes away what rounding left, which stiff contacts need in f32.
 
 use cubecl::prelude::*;
 use fedrl_core::Real;
 
-use super::arrow::{BLOCK, Blocks, Chains, solve};
+use super::arrow::{BLOCK, Blocks, Chains, multiply, solve};
 use super::constraints::{
-    CONTACT_STRIDE, Contacts, LIMIT_STIFF, LIMIT_STRIDE, Limits, NORMAL, PUSH_MIXED, PUSH_NORMAL, PUSH_TANGENT, PUSHES,
-    SIDE, STIFF, TANGENT, WANTED, WANTED_NORMAL, WANTED_TANGENT, body_of, leg_of,
+    CONTACT_STRIDE, Contacts, EXCESS, EXCESS_NORMAL, EXCESS_TANGENT, LIMIT_STIFF, LIMIT_STRIDE, Limits, NORMAL,
+    PUSH_MIXED, PUSH_NORMAL, PUSH_TANGENT, PUSHES, SIDE, STIFF, TANGENT, WANTED, WANTED_NORMAL, WANTED_TANGENT,
+    body_of, leg_of,
 };
 use super::forces::{couple, twist};
 use super::table::{CHAIN, LINKS, ROOT, Shape, TORSO};
@@ -29,24 +31,32 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
     acceleration: &mut Chains<F>,
 ) {
     let mut matrix = Blocks::<F>::new();
-    let mut going = true;
+    let mut change = Chains::<F>::new();
+    for i in 0..S::LEGS * CHAIN {
+        acceleration[i] = F::new(0.0);
+    }
+    let mut settled = false;
+    // In the first round nothing pushes.
     for round in 0..ROUNDS + 1 {
-        if going {
+        if !settled {
             if round > 0 {
                 let contacts_changed = push_contacts::<F, S>(contacts, &*acceleration);
                 let limits_changed = push_limits::<F, S>(limits, &*acceleration);
-                going = contacts_changed || limits_changed;
+                settled = !contacts_changed && !limits_changed;
             }
-            if going {
-                for i in 0..S::LEGS * BLOCK {
-                    matrix[i] = mass[i];
-                }
-                for i in 0..S::LEGS * CHAIN {
-                    acceleration[i] = forces[i];
-                }
-                add_contacts::<F, S>(&*contacts, &mut matrix, acceleration);
-                add_limits::<F, S>(&*limits, &mut matrix, acceleration);
-                solve::<F, S>(&mut matrix, acceleration);
+            for i in 0..S::LEGS * BLOCK {
+                matrix[i] = mass[i];
+            }
+            multiply::<F, S>(mass, &*acceleration, &mut change);
+            for i in 0..S::LEGS * CHAIN {
+                let missing = forces[i] - change[i];
+                change[i] = missing;
+            }
+            add_contacts::<F, S>(&*contacts, &mut matrix, &mut change);
+            add_limits::<F, S>(&*limits, &mut matrix, &mut change);
+            solve::<F, S>(&mut matrix, &mut change);
+            for i in 0..S::LEGS * CHAIN {
+                acceleration[i] += change[i];
             }
         }
     }
@@ -69,6 +79,8 @@ fn push_contacts<F: Real, S: Shape>(contacts: &mut Contacts<F>, acceleration: &C
                 away += contacts[at + NORMAL + i] * acceleration[chain + i];
                 along += contacts[at + TANGENT + i] * acceleration[chain + i];
             }
+            contacts[at + EXCESS_NORMAL] = away;
+            contacts[at + EXCESS_TANGENT] = along;
             let plus = if away + along < zero { one } else { zero };
             let minus = if away - along < zero { one } else { zero };
             let centre = if away < zero { F::new(2.0) } else { zero };
@@ -92,8 +104,9 @@ fn push_limits<F: Real, S: Shape>(limits: &mut Limits<F>, acceleration: &Chains<
             let at = (leg * LINKS + link) * LIMIT_STRIDE;
             if limits[at + LIMIT_STIFF] > F::new(0.0) {
                 let turning = acceleration[leg * CHAIN + ROOT + link] - acceleration[leg * CHAIN + TORSO + link];
-                let lacking = limits[at + SIDE] * (turning - limits[at + WANTED]);
-                let pushes = if lacking < F::new(0.0) { F::new(1.0) } else { F::new(0.0) };
+                limits[at + EXCESS] = turning - limits[at + WANTED];
+                let excess = limits[at + SIDE] * limits[at + EXCESS];
+                let pushes = if excess < F::new(0.0) { F::new(1.0) } else { F::new(0.0) };
                 changed = changed || limits[at + PUSHES] != pushes;
                 limits[at + PUSHES] = pushes;
             }
@@ -112,14 +125,14 @@ fn add_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F
             let normal = contacts[at + STIFF] * contacts[at + PUSH_NORMAL];
             let mixed = contacts[at + STIFF] * contacts[at + PUSH_MIXED];
             let tangent = contacts[at + STIFF] * contacts[at + PUSH_TANGENT];
-            let wanted_normal = contacts[at + WANTED_NORMAL];
-            let wanted_tangent = contacts[at + WANTED_TANGENT];
+            let away = contacts[at + EXCESS_NORMAL];
+            let along = contacts[at + EXCESS_TANGENT];
             for row in 0..CHAIN {
                 let n = contacts[at + NORMAL + row];
                 let t = contacts[at + TANGENT + row];
                 let along_normal = normal * n + mixed * t;
                 let along_tangent = mixed * n + tangent * t;
-                right[leg * CHAIN + row] += along_normal * wanted_normal + along_tangent * wanted_tangent;
+                right[leg * CHAIN + row] -= along_normal * away + along_tangent * along;
                 for column in 0..row + 1 {
                     let share =
                         along_normal * contacts[at + NORMAL + column] + along_tangent * contacts[at + TANGENT + column];
@@ -139,7 +152,7 @@ fn add_limits<F: Real, S: Shape>(limits: &Limits<F>, matrix: &mut Blocks<F>, rig
             let push = limits[at + LIMIT_STIFF] * limits[at + PUSHES];
             if push > F::new(0.0) {
                 couple::<F>(matrix, leg, link, push);
-                twist::<F>(right, leg, link, push * limits[at + WANTED]);
+                twist::<F>(right, leg, link, -(push * limits[at + EXCESS]));
             }
         }
     }
