@@ -116,7 +116,7 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
     }
 }
 
-/// Steps every lane once and writes its state, then the reward.
+/// Steps every lane once and writes its state, the reward, whether it ended, and what is seen.
 #[cube(launch)]
 fn one_step<D: Dynamics>(
     coefficients: &[f32],
@@ -125,6 +125,7 @@ fn one_step<D: Dynamics>(
     after: &mut [f32],
     #[comptime] width: usize,
     #[comptime] motors: usize,
+    #[comptime] seen: usize,
 ) {
     let lane = ABSOLUTE_POS;
     if lane * width < states.len() {
@@ -137,10 +138,18 @@ fn one_step<D: Dynamics>(
             action[i] = actions[lane * motors + i];
         }
         let reward = D::step::<f32>(coefficients, state.as_mut_slice(), action.as_slice());
+        let mut observation = Array::<f32>::new(seen);
+        D::observe::<f32>(coefficients, state.as_slice(), observation.as_mut_slice());
+        let at = lane * (width + 2 + seen);
         for i in 0..width {
-            after[lane * (width + 1) + i] = state[i];
+            after[at + i] = state[i];
         }
-        after[lane * (width + 1) + width] = reward;
+        after[at + width] = reward;
+        after[at + width + 1] =
+            if D::terminated::<f32>(coefficients, state.as_slice()) { f32::new(1.0) } else { f32::new(0.0) };
+        for i in 0..seen {
+            after[at + width + 2 + i] = observation[i];
+        }
     }
 }
 
@@ -148,7 +157,8 @@ fn one_step<D: Dynamics>(
 /// step: llvmpipe ends a kernel after 65,535 rounds of its loops.
 fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
     let (client, lanes, spec) = (client(), 64, environment.spec());
-    let (width, motors) = (spec.state_width, spec.action.width());
+    let (width, motors, seen) = (spec.state_width, spec.action.width(), spec.observation.width());
+    let all = width + 2 + seen;
     let coefficients = environment.coefficients(&Default::default()).unwrap();
     let coefficients: Vec<f32> = coefficients.iter().map(|&x| x as f32).collect();
     let simulator = Instance::new(environment, Default::default()).unwrap().simulator::<f32>();
@@ -165,7 +175,7 @@ fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
     }
     let choice = |i: usize| if motors == 1 { (i % 3) as f32 } else { 2.0 * unit(0, i, 2) - 1.0 };
     let actions: Vec<f32> = (0..lanes * motors).map(choice).collect();
-    let after = client.empty(lanes * (width + 1) * 4);
+    let after = client.empty(lanes * all * 4);
     // SAFETY: the buffers are as long as the lengths given.
     unsafe {
         one_step::launch::<D>(
@@ -175,16 +185,20 @@ fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
             BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&coefficients)), coefficients.len()),
             BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&states)), states.len()),
             BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&actions)), actions.len()),
-            BufferArg::from_raw_parts(after.clone(), lanes * (width + 1)),
+            BufferArg::from_raw_parts(after.clone(), lanes * all),
             width,
             motors,
+            seen,
         );
     }
     let after = client.read_one_unchecked(after);
-    for (lane, kernel) in f32::from_bytes(&after).chunks_exact(width + 1).enumerate() {
+    for (lane, kernel) in f32::from_bytes(&after).chunks_exact(all).enumerate() {
         let mut native = states[lane * width..][..width].to_vec();
-        let reward = simulator.step(&mut native, &actions[lane * motors..][..motors]).reward;
-        native.push(reward);
+        let step = simulator.step(&mut native, &actions[lane * motors..][..motors]);
+        let mut observation = vec![0.0; seen];
+        simulator.observe(&native, &mut observation);
+        native.extend([step.reward, f32::from(u8::from(step.terminated))]);
+        native.extend(observation);
         for (ours, theirs) in kernel.iter().zip(&native) {
             assert!((ours - theirs).abs() <= 1e-3 * (1.0 + theirs.abs()), "{} lane {lane}: {ours} {theirs}", spec.id);
         }
