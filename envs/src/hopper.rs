@@ -11,8 +11,8 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::planar::{
-    Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe, parameters, progress, reset_coordinates,
-    reset_velocities, within,
+    Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, progress,
+    reset_coordinates, reset_velocities, within,
 };
 use crate::{Dynamics, Environment, ParameterError, Parameters, Spec};
 
@@ -37,7 +37,7 @@ impl Dynamics for Hopper {
     }
 
     fn observe<F: Real>(_coefficients: &[F], state: &[F], observation: &mut [F]) {
-        observe::<F, Self>(state, F::new(10.0), observation);
+        observe_clipped::<F, Self>(state, F::new(10.0), observation);
     }
 
     fn step<F: Real>(coefficients: &[F], state: &mut [F], action: &[F]) -> F {

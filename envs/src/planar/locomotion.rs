@@ -2,8 +2,6 @@
 
 #![allow(clippy::manual_memcpy, clippy::needless_range_loop, reason = "kernels go element by element")]
 
-use std::collections::BTreeSet;
-
 use cubecl::prelude::*;
 use fedrl_core::Real;
 
@@ -25,6 +23,7 @@ pub(crate) fn parameters(robot: &Robot, reset_noise: f64, control_cost: f64) -> 
         scale("friction_scale", Range::Positive, "friction of the floor and of everything that touches it"),
         scale("gear_scale", Range::Finite, "torque of every motor"),
         scale("damping_scale", Range::NonNegative, "damping of every hinge"),
+        scale("stiffness_scale", Range::NonNegative, "stiffness of every hinge's spring"),
         scale("armature_scale", Range::NonNegative, "inertia of every motor"),
         scale("mass_scale", Range::Positive, "mass and inertia of every body"),
         scale("link_length_scale", Range::Positive, "every length along the bodies; masses follow at equal density"),
@@ -47,9 +46,9 @@ pub(crate) fn parameters(robot: &Robot, reset_noise: f64, control_cost: f64) -> 
             "cost of the sum of squared actions",
         ),
     ];
-    if robot.bodies.iter().any(|body| body.joint.stiffness != 0.0) {
-        all.push(scale("stiffness_scale", Range::NonNegative, "stiffness of every hinge's spring"));
-    }
+    // Nothing varies with the stiffness of springs that are not there.
+    let springs = robot.bodies.iter().any(|body| body.joint.stiffness != 0.0);
+    all.retain(|parameter| springs || parameter.name != "stiffness_scale");
     // Names live as long as the program: made once per task.
     for body in robot.bodies {
         let name = format!("mass_scale.{}", body.name).leak();
@@ -66,7 +65,6 @@ pub(crate) fn parameters(robot: &Robot, reset_noise: f64, control_cost: f64) -> 
             "radius of this body's capsules; its mass follows",
         ));
     }
-    debug_assert_eq!(all.iter().map(|parameter| parameter.name).collect::<BTreeSet<_>>().len(), all.len());
     all
 }
 
@@ -140,7 +138,7 @@ fn noise<F: Real>(c: &[F], draw: F) -> F {
 
 /// Writes what an agent sees: all coordinates but x, then velocities, clipped to `bound`.
 #[cube]
-pub(crate) fn observe<F: Real, S: Shape>(state: &[F], bound: F, observation: &mut [F]) {
+pub(crate) fn observe_clipped<F: Real, S: Shape>(state: &[F], bound: F, observation: &mut [F]) {
     for i in 1..S::WIDTH {
         observation[i - 1] = state[i];
     }

@@ -28,7 +28,7 @@ mod table;
 mod tests;
 
 pub(crate) use locomotion::{
-    BLOWN_UP, coefficients, observe, parameters, progress, reset_coordinates, reset_velocities, within,
+    BLOWN_UP, coefficients, observe_clipped, parameters, progress, reset_coordinates, reset_velocities, within,
 };
 pub(crate) use robot::{Body, Capsule, Joint, Robot, Softness};
 pub(crate) use table::{RESET_NOISE, Shape};
