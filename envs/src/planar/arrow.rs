@@ -17,20 +17,16 @@ pub(crate) type Chains<F> = Local<F, 12>;
 /// Numbers in a block.
 pub(crate) const BLOCK: usize = CHAIN * CHAIN;
 
-/// Solves `matrix · x = right`, where torso parts of `right` add up, by elimination from the feet
-/// to the torso, which fills no zero. Uses up `matrix`; leaves x in `right`, with the torso's
-/// part in every leg.
+/// Factors `matrix` into L D Lᵀ in place, from the feet to the torso, which fills no zero.
 #[cube]
-pub(crate) fn solve<F: Real, S: Shape>(matrix: &mut Blocks<F>, right: &mut Chains<F>) {
+pub(crate) fn factor<F: Real, S: Shape>(matrix: &mut Blocks<F>) {
     for leg in 0..S::LEGS {
         for back in 0..CHAIN - ROOT {
-            eliminate::<F>(matrix, right, leg, CHAIN - 1 - back);
+            eliminate::<F>(matrix, leg, CHAIN - 1 - back);
         }
     }
     for leg in 1..S::LEGS {
         for row in 0..ROOT {
-            let share = right[leg * CHAIN + row];
-            right[row] += share;
             for column in 0..row + 1 {
                 let share = matrix[leg * BLOCK + row * CHAIN + column];
                 matrix[row * CHAIN + column] += share;
@@ -38,10 +34,47 @@ pub(crate) fn solve<F: Real, S: Shape>(matrix: &mut Blocks<F>, right: &mut Chain
         }
     }
     for back in 0..ROOT {
-        eliminate::<F>(matrix, right, 0usize, ROOT - 1 - back);
+        eliminate::<F>(matrix, 0usize, ROOT - 1 - back);
+    }
+}
+
+/// Takes the coordinate `pivot` out of the equations of those before it. Leaves the inverse of
+/// the pivot on the diagonal.
+#[cube]
+fn eliminate<F: Real>(matrix: &mut Blocks<F>, leg: usize, pivot: usize) {
+    let block = leg * BLOCK;
+    let from = block + pivot * CHAIN;
+    let inverse = F::new(1.0) / matrix[from + pivot];
+    matrix[from + pivot] = inverse;
+    for row in 0..pivot {
+        let times = matrix[from + row] * inverse;
+        for column in 0..row + 1 {
+            let change = times * matrix[from + column];
+            matrix[block + row * CHAIN + column] -= change;
+        }
+    }
+}
+
+/// Solves a linear system of which [`factor`] made `factors`. Torso parts of `right` add up; the
+/// solution is left in it, with the torso's part in every leg.
+#[cube]
+pub(crate) fn solve<F: Real, S: Shape>(factors: &Blocks<F>, right: &mut Chains<F>) {
+    for leg in 0..S::LEGS {
+        for back in 0..CHAIN - ROOT {
+            carry::<F>(factors, right, leg, CHAIN - 1 - back);
+        }
+    }
+    for leg in 1..S::LEGS {
+        for row in 0..ROOT {
+            let share = right[leg * CHAIN + row];
+            right[row] += share;
+        }
+    }
+    for back in 0..ROOT {
+        carry::<F>(factors, right, 0usize, ROOT - 1 - back);
     }
     for row in 0..ROOT {
-        substitute::<F>(&*matrix, right, 0usize, row);
+        substitute::<F>(factors, right, 0usize, row);
     }
     for leg in 1..S::LEGS {
         for row in 0..ROOT {
@@ -51,39 +84,30 @@ pub(crate) fn solve<F: Real, S: Shape>(matrix: &mut Blocks<F>, right: &mut Chain
     }
     for leg in 0..S::LEGS {
         for row in ROOT..CHAIN {
-            substitute::<F>(&*matrix, right, leg, row);
+            substitute::<F>(factors, right, leg, row);
         }
     }
 }
 
-/// Takes the coordinate `pivot` out of the equations of those before it. Leaves the inverse of
-/// the pivot on the diagonal.
+/// Does to the right-hand side what taking `pivot` out does.
 #[cube]
-fn eliminate<F: Real>(matrix: &mut Blocks<F>, right: &mut Chains<F>, leg: usize, pivot: usize) {
-    let block = leg * BLOCK;
-    let from = block + pivot * CHAIN;
-    let inverse = F::new(1.0) / matrix[from + pivot];
-    matrix[from + pivot] = inverse;
+fn carry<F: Real>(factors: &Blocks<F>, right: &mut Chains<F>, leg: usize, pivot: usize) {
+    let from = leg * BLOCK + pivot * CHAIN;
+    let times = right[leg * CHAIN + pivot] * factors[from + pivot];
     for row in 0..pivot {
-        let factor = matrix[from + row] * inverse;
-        for column in 0..row + 1 {
-            let change = factor * matrix[from + column];
-            matrix[block + row * CHAIN + column] -= change;
-        }
-        let change = factor * right[leg * CHAIN + pivot];
-        right[leg * CHAIN + row] -= change;
+        right[leg * CHAIN + row] -= times * factors[from + row];
     }
 }
 
 /// Solves the equation of `row` for its coordinate, those before it being known.
 #[cube]
-fn substitute<F: Real>(matrix: &Blocks<F>, right: &mut Chains<F>, leg: usize, row: usize) {
+fn substitute<F: Real>(factors: &Blocks<F>, right: &mut Chains<F>, leg: usize, row: usize) {
     let from = leg * BLOCK + row * CHAIN;
     let mut rest = right[leg * CHAIN + row];
     for column in 0..row {
-        rest -= matrix[from + column] * right[leg * CHAIN + column];
+        rest -= factors[from + column] * right[leg * CHAIN + column];
     }
-    right[leg * CHAIN + row] = rest * matrix[from + row];
+    right[leg * CHAIN + row] = rest * factors[from + row];
 }
 
 /// `product = matrix · x`, with the torso's part of `x` in every leg; torso parts of the product

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 use fedrl_core::Local;
 
-use super::arrow::{Blocks, Chains, solve};
+use super::arrow::{Blocks, Chains, factor, solve};
 use super::constraints::body_of;
 use super::forces::{mass_matrix, twist, way_x, way_z};
 use super::pose::{POSE_STRIDE, Pose, Z, place};
@@ -154,10 +154,11 @@ impl Robot {
         place::<f64, S>(table, &Local::new(), &mut pose);
         let mut mass = Blocks::<f64>::new();
         mass_matrix::<f64, S>(table, &pose, &mut mass);
+        factor::<f64, S>(&mut mass);
         // The acceleration along `force` that it causes.
         let response = |force: &Chains<f64>| {
             let mut acceleration = *force;
-            solve::<f64, S>(&mut mass.clone(), &mut acceleration);
+            solve::<f64, S>(&mass, &mut acceleration);
             force.as_slice().iter().zip(acceleration.as_slice()).map(|(f, a)| f * a).sum::<f64>()
         };
         for hinge in 0..S::LEGS * LINKS {

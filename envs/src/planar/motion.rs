@@ -3,7 +3,7 @@
 use cubecl::prelude::*;
 use fedrl_core::{Local, Real};
 
-use super::arrow::{Blocks, Chains, multiply, solve};
+use super::arrow::{Blocks, Chains, factor, multiply, solve};
 use super::constraints::{Contacts, Limits, find_contacts, find_limits};
 use super::forces::{chain_speeds, couple, mass_matrix, smooth_forces};
 use super::newton::accelerate;
@@ -103,7 +103,8 @@ fn euler<F: Real, S: Shape>(c: &[F], q: &mut Coordinates<F>, v: &mut Coordinates
             couple::<F>(&mut mass, leg, link, h * damper);
         }
     }
-    solve::<F, S>(&mut mass, &mut forces);
+    factor::<F, S>(&mut mass);
+    solve::<F, S>(&mass, &mut forces);
     let mut a = Coordinates::<F>::new();
     to_coordinates::<F, S>(c, &forces, &mut a);
     for i in 0..S::WIDTH {

@@ -9,7 +9,7 @@
 use cubecl::prelude::*;
 use fedrl_core::Real;
 
-use super::arrow::{BLOCK, Blocks, Chains, multiply, solve};
+use super::arrow::{BLOCK, Blocks, Chains, factor, multiply, solve};
 use super::constraints::{
     CONTACT_STRIDE, Contacts, EXCESS, EXCESS_NORMAL, EXCESS_TANGENT, LIMIT_STIFF, LIMIT_STRIDE, Limits, NORMAL,
     PUSH_MIXED, PUSH_NORMAL, PUSH_TANGENT, PUSHES, SIDE, STIFF, TANGENT, WANTED, WANTED_NORMAL, WANTED_TANGENT,
@@ -44,17 +44,22 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
                 let limits_changed = push_limits::<F, S>(limits, &*acceleration);
                 settled = !contacts_changed && !limits_changed;
             }
-            for i in 0..S::LEGS * BLOCK {
-                matrix[i] = mass[i];
+            if !settled {
+                for i in 0..S::LEGS * BLOCK {
+                    matrix[i] = mass[i];
+                }
+                stiffen_contacts::<F, S>(&*contacts, &mut matrix);
+                stiffen_limits::<F, S>(&*limits, &mut matrix);
+                factor::<F, S>(&mut matrix);
             }
             multiply::<F, S>(mass, &*acceleration, &mut change);
             for i in 0..S::LEGS * CHAIN {
                 let missing = forces[i] - change[i];
                 change[i] = missing;
             }
-            add_contacts::<F, S>(&*contacts, &mut matrix, &mut change);
-            add_limits::<F, S>(&*limits, &mut matrix, &mut change);
-            solve::<F, S>(&mut matrix, &mut change);
+            apply_contacts::<F, S>(&*contacts, &mut change);
+            apply_limits::<F, S>(&*limits, &mut change);
+            solve::<F, S>(&matrix, &mut change);
             for i in 0..S::LEGS * CHAIN {
                 acceleration[i] += change[i];
             }
@@ -115,9 +120,9 @@ fn push_limits<F: Real, S: Shape>(limits: &mut Limits<F>, acceleration: &Chains<
     changed
 }
 
-/// Adds the contacts that push to the linear system.
+/// Adds the contacts that push to the matrix.
 #[cube]
-fn add_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F>, right: &mut Chains<F>) {
+fn stiffen_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F>) {
     for end in 0..S::ENDS {
         let at = end * CONTACT_STRIDE;
         if contacts[at + PUSH_NORMAL] > F::new(0.0) {
@@ -125,14 +130,11 @@ fn add_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F
             let normal = contacts[at + STIFF] * contacts[at + PUSH_NORMAL];
             let mixed = contacts[at + STIFF] * contacts[at + PUSH_MIXED];
             let tangent = contacts[at + STIFF] * contacts[at + PUSH_TANGENT];
-            let away = contacts[at + EXCESS_NORMAL];
-            let along = contacts[at + EXCESS_TANGENT];
             for row in 0..CHAIN {
                 let n = contacts[at + NORMAL + row];
                 let t = contacts[at + TANGENT + row];
                 let along_normal = normal * n + mixed * t;
                 let along_tangent = mixed * n + tangent * t;
-                right[leg * CHAIN + row] -= along_normal * away + along_tangent * along;
                 for column in 0..row + 1 {
                     let share =
                         along_normal * contacts[at + NORMAL + column] + along_tangent * contacts[at + TANGENT + column];
@@ -143,16 +145,46 @@ fn add_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, matrix: &mut Blocks<F
     }
 }
 
-/// Adds the limits that push to the linear system.
+/// Adds the forces of the contacts that push.
 #[cube]
-fn add_limits<F: Real, S: Shape>(limits: &Limits<F>, matrix: &mut Blocks<F>, right: &mut Chains<F>) {
+fn apply_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, forces: &mut Chains<F>) {
+    for end in 0..S::ENDS {
+        let at = end * CONTACT_STRIDE;
+        if contacts[at + PUSH_NORMAL] > F::new(0.0) {
+            let chain = leg_of(body_of::<S>(end)) * CHAIN;
+            let away = contacts[at + EXCESS_NORMAL];
+            let along = contacts[at + EXCESS_TANGENT];
+            let mixed = contacts[at + PUSH_MIXED];
+            let normal = contacts[at + STIFF] * (contacts[at + PUSH_NORMAL] * away + mixed * along);
+            let tangent = contacts[at + STIFF] * (mixed * away + contacts[at + PUSH_TANGENT] * along);
+            for i in 0..CHAIN {
+                forces[chain + i] -= normal * contacts[at + NORMAL + i] + tangent * contacts[at + TANGENT + i];
+            }
+        }
+    }
+}
+
+/// Adds the limits that push to the matrix.
+#[cube]
+fn stiffen_limits<F: Real, S: Shape>(limits: &Limits<F>, matrix: &mut Blocks<F>) {
     for leg in 0..S::LEGS {
         for link in 0..LINKS {
             let at = (leg * LINKS + link) * LIMIT_STRIDE;
-            let push = limits[at + LIMIT_STIFF] * limits[at + PUSHES];
-            if push > F::new(0.0) {
-                couple::<F>(matrix, leg, link, push);
-                twist::<F>(right, leg, link, -(push * limits[at + EXCESS]));
+            if limits[at + PUSHES] > F::new(0.0) {
+                couple::<F>(matrix, leg, link, limits[at + LIMIT_STIFF]);
+            }
+        }
+    }
+}
+
+/// Adds the torques of the limits that push.
+#[cube]
+fn apply_limits<F: Real, S: Shape>(limits: &Limits<F>, forces: &mut Chains<F>) {
+    for leg in 0..S::LEGS {
+        for link in 0..LINKS {
+            let at = (leg * LINKS + link) * LIMIT_STRIDE;
+            if limits[at + PUSHES] > F::new(0.0) {
+                twist::<F>(forces, leg, link, -(limits[at + LIMIT_STIFF] * limits[at + EXCESS]));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use fedrl_core::Local;
 
-use super::arrow::{Blocks, Chains, multiply, solve};
+use super::arrow::{Blocks, Chains, factor, multiply, solve};
 use super::compile::{Solid, capsule_solid};
 use super::constraints::body_of;
 use super::forces::{chain_speeds, mass_matrix};
@@ -153,7 +153,9 @@ fn arrows_are_solved() {
         right[i] = if (CHAIN..CHAIN + ROOT).contains(&i) { 0.0 } else { (2.3 * i as f64).cos() };
     }
     let (mut solution, mut product) = (right, Chains::new());
-    solve::<f64, HalfCheetah>(&mut mass.clone(), &mut solution);
+    let mut factors = mass;
+    factor::<f64, HalfCheetah>(&mut factors);
+    solve::<f64, HalfCheetah>(&factors, &mut solution);
     multiply::<f64, HalfCheetah>(&mass, &solution, &mut product);
     for i in 0..2 * CHAIN {
         let parts = if i < ROOT { product[i] + product[CHAIN + i] } else { product[i] };
