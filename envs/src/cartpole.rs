@@ -6,6 +6,7 @@ use std::f64::consts::PI;
 use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
+use crate::parameter::value;
 use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Range, Spec};
 
 /// CartPole-v1. State and observation: cart position (m), cart velocity (m/s), pole angle from
@@ -76,26 +77,16 @@ impl Dynamics for CartPole {
     }
 }
 
-const fn parameter(
-    name: &'static str,
-    unit: &'static str,
-    default: f64,
-    range: Range,
-    description: &'static str,
-) -> Parameter {
-    Parameter { name, unit, default, range, description }
-}
-
 static PARAMETERS: [Parameter; 9] = [
-    parameter("gravity", "m/s^2", 9.8, Range::Finite, "downward acceleration"),
-    parameter("masscart", "kg", 1.0, Range::Positive, "mass of the cart"),
-    parameter("masspole", "kg", 0.1, Range::Positive, "mass of the pole"),
-    parameter("length", "m", 0.5, Range::Positive, "HALF the pole's length"),
-    parameter("pole_length", "m", 1.0, Range::Positive, "the pole's full length, 2 x length"),
-    parameter("force_mag", "N", 10.0, Range::Positive, "size of the push"),
-    parameter("tau", "s", 0.02, Range::Positive, "time step"),
-    parameter("init_low", "m, m/s, rad, rad/s", -0.05, Range::Finite, "least initial value of each component"),
-    parameter("init_high", "m, m/s, rad, rad/s", 0.05, Range::Finite, "greatest initial value of each component"),
+    Parameter::new("gravity", "m/s^2", 9.8, Range::Finite, "downward acceleration"),
+    Parameter::new("masscart", "kg", 1.0, Range::Positive, "mass of the cart"),
+    Parameter::new("masspole", "kg", 0.1, Range::Positive, "mass of the pole"),
+    Parameter::new("length", "m", 0.5, Range::Positive, "HALF the pole's length"),
+    Parameter::new("pole_length", "m", 1.0, Range::Positive, "the pole's full length, 2 x length"),
+    Parameter::new("force_mag", "N", 10.0, Range::Positive, "size of the push"),
+    Parameter::new("tau", "s", 0.02, Range::Positive, "time step"),
+    Parameter::new("init_low", "m, m/s, rad, rad/s", -0.05, Range::Finite, "least initial value of each component"),
+    Parameter::new("init_high", "m, m/s, rad, rad/s", 0.05, Range::Finite, "greatest initial value of each component"),
 ];
 
 static SPEC: std::sync::LazyLock<Spec> = std::sync::LazyLock::new(|| {
@@ -131,10 +122,7 @@ impl Environment for CartPole {
                 "`length` (half the pole) and `pole_length` (the whole pole) are both set; set one of them",
             ));
         }
-        let value = |name: &str| {
-            let default = || PARAMETERS.iter().find(|p| p.name == name).map_or(f64::NAN, |p| p.default);
-            given.get(name).copied().unwrap_or_else(default)
-        };
+        let value = |name: &str| value(&PARAMETERS, given, name);
         let (init_low, init_high) = (value("init_low"), value("init_high"));
         if init_low > init_high {
             return Err(contradiction(&format!("`init_low` ({init_low}) is greater than `init_high` ({init_high})")));

@@ -33,7 +33,8 @@ impl Instance {
     /// The variant of `environment` in which the `given` parameters have these values.
     ///
     /// # Errors
-    /// An unknown name, a value outside its range, or values that contradict each other.
+    /// An unknown name, a value outside its range, or values that contradict each other or lead
+    /// out of the range of numbers.
     pub fn new(environment: &'static dyn Environment, given: Parameters) -> Result<Self, ParameterError> {
         let spec = environment.spec();
         for (name, &value) in &given {
@@ -54,6 +55,10 @@ impl Instance {
             }
         }
         let coefficients = environment.coefficients(&given)?;
+        if !coefficients.iter().all(|&x| (x as f32).is_finite()) {
+            let reason = format!("what follows from {given:?} lies outside the range of 32-bit numbers");
+            return Err(ParameterError::Contradiction { environment: spec.id, reason });
+        }
         let common = |parameter: &Parameter| given.get(parameter.name).copied().unwrap_or(parameter.default);
         let reward = (common(&COMMON[0]), common(&COMMON[1]));
         Ok(Instance { environment, given, coefficients, reward })

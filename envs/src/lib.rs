@@ -5,24 +5,33 @@
 //! parameters. A parameter may be set alone ([`Instance`]) or as a family over many variants
 //! ([`VariantSet`]).
 
+mod acrobot;
 mod cartpole;
 mod environment;
+mod half_cheetah;
+mod hopper;
 mod instance;
 mod mdp;
 mod parameter;
+mod planar;
 mod random_mdp;
 mod variant;
+mod walker2d;
 
+pub use acrobot::Acrobot;
 pub use cartpole::CartPole;
 pub use environment::{Dynamics, Environment, Precision, STEP_DRAWS, Simulate, Spec};
+pub use half_cheetah::HalfCheetah;
+pub use hopper::Hopper;
 pub use instance::{Instance, Simulator, Transition};
 pub use mdp::Mdp;
 pub use parameter::{Parameter, ParameterError, Parameters, Range};
 pub use random_mdp::RandomMdp;
 pub use variant::{Family, VariantError, VariantSet};
+pub use walker2d::Walker2d;
 
 /// Every environment, in the order they are listed to people.
-pub static ENVIRONMENTS: [&dyn Environment; 2] = [&CartPole, &RandomMdp];
+pub static ENVIRONMENTS: [&dyn Environment; 6] = [&CartPole, &Acrobot, &HalfCheetah, &Hopper, &Walker2d, &RandomMdp];
 
 /// The environment called `id`.
 ///

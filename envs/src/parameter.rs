@@ -21,6 +21,25 @@ pub struct Parameter {
     pub description: &'static str,
 }
 
+impl Parameter {
+    /// A parameter with these fields.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        default: f64,
+        range: Range,
+        description: &'static str,
+    ) -> Self {
+        Parameter { name, unit, default, range, description }
+    }
+}
+
+/// The value of the parameter `name` among `parameters`: as `given`, or its default.
+pub(crate) fn value(parameters: &[Parameter], given: &Parameters, name: &str) -> f64 {
+    let default = || parameters.iter().find(|parameter| parameter.name == name).map_or(f64::NAN, |p| p.default);
+    given.get(name).copied().unwrap_or_else(default)
+}
+
 /// The values that a parameter may take. Never NaN, never infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
@@ -28,6 +47,8 @@ pub enum Range {
     Finite,
     /// Finite and greater than zero.
     Positive,
+    /// Finite and at least zero.
+    NonNegative,
     /// From 0 to 1, both included.
     Share,
     /// A whole number from 0 to 2^53.
@@ -44,6 +65,7 @@ impl Range {
             && match self {
                 Range::Finite => true,
                 Range::Positive => value > 0.0,
+                Range::NonNegative => value >= 0.0,
                 Range::Share => (0.0..=1.0).contains(&value),
                 Range::Whole => whole(value, 2f64.powi(53)),
                 Range::Choice(words) => whole(value, words.len() as f64 - 1.0),
@@ -60,6 +82,7 @@ impl fmt::Display for Range {
         match self {
             Range::Finite => f.write_str("a finite number"),
             Range::Positive => f.write_str("a finite number > 0"),
+            Range::NonNegative => f.write_str("a finite number >= 0"),
             Range::Share => f.write_str("a number from 0 to 1"),
             Range::Whole => f.write_str("a whole number from 0 to 2^53"),
             Range::Choice(words) => write!(f, "one of {}", words.join(", ")),

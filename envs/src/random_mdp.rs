@@ -64,48 +64,18 @@ const BERNOULLI: f64 = 1.0;
 const ORTHOGONAL: f64 = 2.0;
 
 static PARAMETERS: [Parameter; 6] = [
-    Parameter {
-        name: "kappa",
-        unit: "1",
-        default: 0.0,
-        range: Range::Share,
-        description: "share of the own kernel in the mixture",
-    },
-    Parameter {
-        name: "reward_kappa",
-        unit: "1",
-        default: 0.0,
-        range: Range::Share,
-        description: "share of the own rewards in the mixture",
-    },
-    Parameter {
-        name: "kernel",
-        unit: "1",
-        default: 0.0,
-        range: Range::Choice(&KERNELS),
-        description: "entries of kernels: U(0,1); 0 or 1; or U(0,1) on supports that P_own and P_common do not share",
-    },
-    Parameter {
-        name: "mdp",
-        unit: "1",
-        default: 0.0,
-        range: Range::Whole,
-        description: "seed of the common kernel and rewards, and part of the own ones'",
-    },
-    Parameter {
-        name: "own",
-        unit: "1",
-        default: 0.0,
-        range: Range::Whole,
-        description: "number of the own kernel and rewards",
-    },
-    Parameter {
-        name: "reward_max",
-        unit: "1",
-        default: 1.0,
-        range: Range::Positive,
-        description: "rewards are U(0, this)",
-    },
+    Parameter::new("kappa", "1", 0.0, Range::Share, "share of the own kernel in the mixture"),
+    Parameter::new("reward_kappa", "1", 0.0, Range::Share, "share of the own rewards in the mixture"),
+    Parameter::new(
+        "kernel",
+        "1",
+        0.0,
+        Range::Choice(&KERNELS),
+        "entries of kernels: U(0,1); 0 or 1; or U(0,1) on supports that P_own and P_common do not share",
+    ),
+    Parameter::new("mdp", "1", 0.0, Range::Whole, "seed of the common kernel and rewards, and part of the own ones'"),
+    Parameter::new("own", "1", 0.0, Range::Whole, "number of the own kernel and rewards"),
+    Parameter::new("reward_max", "1", 1.0, Range::Positive, "rewards are U(0, this)"),
 ];
 
 static SPEC: std::sync::LazyLock<Spec> = std::sync::LazyLock::new(|| Spec {

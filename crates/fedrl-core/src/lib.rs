@@ -1,12 +1,14 @@
 //! What every other crate stands on and nothing more: the scalar trait shared by the CPU and
-//! the GPU ([`Real`]), counter-based randomness ([`random`]), [`Space`]s, and the nearest name
-//! to a misspelt one ([`nearest`]).
+//! the GPU ([`Real`]), their local memory ([`Local`]), counter-based randomness ([`random`]),
+//! [`Space`]s, and the nearest name to a misspelt one ([`nearest`]).
 
+mod local;
 mod name;
 pub mod random;
 mod real;
 mod space;
 
+pub use local::Local;
 pub use name::{nearest, unknown_name};
 pub use real::{Real, Scalar};
 pub use space::Space;

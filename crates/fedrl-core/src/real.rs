@@ -23,6 +23,8 @@ pub trait Real: Float {
     fn hyperbolic_tangent(x: Self) -> Self;
     /// Square root.
     fn square_root(x: Self) -> Self;
+    /// The greatest whole number that is not greater.
+    fn round_down(x: Self) -> Self;
     /// The full turn, 2π.
     fn two_pi() -> Self;
     /// The whole number that `x`, which is not negative, is or exceeds.
@@ -51,6 +53,9 @@ impl Real for f32 {
     }
     fn square_root(x: f32) -> f32 {
         x.sqrt()
+    }
+    fn round_down(x: f32) -> f32 {
+        x.floor()
     }
     fn two_pi() -> f32 {
         std::f32::consts::TAU
@@ -82,6 +87,9 @@ impl Real for f64 {
     }
     fn square_root(x: f64) -> f64 {
         x.sqrt()
+    }
+    fn round_down(x: f64) -> f64 {
+        x.floor()
     }
     fn two_pi() -> f64 {
         std::f64::consts::TAU

@@ -3,11 +3,12 @@
 #![cfg(feature = "wgpu")]
 #![allow(missing_docs, reason = "the cube macro expands to items without documentation")]
 #![allow(unsafe_code, reason = "a kernel launch hands raw buffers to the device")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use cubecl::prelude::*;
 use fedrl_core::Real;
 use fedrl_core::random::{Block, Key, philox};
-use fedrl_envs::{CartPole, Dynamics, Environment, Instance, RandomMdp};
+use fedrl_envs::{Acrobot, CartPole, Dynamics, Environment, HalfCheetah, Hopper, Instance, RandomMdp, Walker2d};
 
 fn client() -> Client {
     cubecl::device::Device::Wgpu(Default::default()).client()
@@ -114,6 +115,115 @@ fn cartpole_moves_the_same_way_in_a_kernel() {
             }
         }
     }
+}
+
+/// Steps every lane once and writes its state, the reward, whether it ended, and what is seen.
+#[cube(launch)]
+fn one_step<D: Dynamics>(
+    coefficients: &[f32],
+    states: &[f32],
+    actions: &[f32],
+    after: &mut [f32],
+    #[comptime] width: usize,
+    #[comptime] motors: usize,
+    #[comptime] seen: usize,
+) {
+    let lane = ABSOLUTE_POS;
+    if lane * width < states.len() {
+        let mut state = Array::<f32>::new(width);
+        let mut action = Array::<f32>::new(motors);
+        for i in 0..width {
+            state[i] = states[lane * width + i];
+        }
+        for i in 0..motors {
+            action[i] = actions[lane * motors + i];
+        }
+        let reward = D::step::<f32>(coefficients, states, state.as_mut_slice(), action.as_slice());
+        let mut observation = Array::<f32>::new(seen);
+        D::observe::<f32>(coefficients, state.as_slice(), observation.as_mut_slice());
+        let at = lane * (width + 2 + seen);
+        for i in 0..width {
+            after[at + i] = state[i];
+        }
+        after[at + width] = reward;
+        after[at + width + 1] =
+            if D::terminated::<f32>(coefficients, state.as_slice()) { f32::new(1.0) } else { f32::new(0.0) };
+        for i in 0..seen {
+            after[at + width + 2 + i] = observation[i];
+        }
+    }
+}
+
+/// From initial states and, in every other lane, from bent ones that touch the floor. A single
+/// step: llvmpipe ends a kernel after 65,535 rounds of its loops.
+fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
+    let (client, lanes, spec) = (client(), 64, environment.spec());
+    let (width, motors, seen) = (spec.state_width, spec.action.width(), spec.observation.width());
+    let all = width + 2 + seen;
+    let coefficients = environment.coefficients(&Default::default()).unwrap();
+    let coefficients: Vec<f32> = coefficients.iter().map(|&x| x as f32).collect();
+    let simulator = Instance::new(environment, Default::default()).unwrap().simulator::<f32>();
+    let unit =
+        |lane: usize, i: usize, what: u32| f32::unit(Key { low: 5, high: 6 }.block([lane as u32, i as u32, what, 0]).a);
+
+    let mut states = vec![0.0; lanes * width];
+    for (lane, state) in states.chunks_exact_mut(width).enumerate() {
+        let draws: Vec<f32> = (0..spec.reset_draws).map(|i| unit(lane, i, 0)).collect();
+        simulator.reset(&draws, state);
+        if lane % 2 == 1 {
+            state.iter_mut().enumerate().skip(1).for_each(|(i, x)| *x += 0.3 * (unit(lane, i, 1) - 0.7));
+        }
+    }
+    let choice = |i: usize| if motors == 1 { (i % 3) as f32 } else { 2.0 * unit(0, i, 2) - 1.0 };
+    let actions: Vec<f32> = (0..lanes * motors).map(choice).collect();
+    let after = client.empty(lanes * all * 4);
+    // SAFETY: the buffers are as long as the lengths given.
+    unsafe {
+        one_step::launch::<D>(
+            &client,
+            CubeCount::Static(1, 1, 1),
+            CubeDim::new_1d(64),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&coefficients)), coefficients.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&states)), states.len()),
+            BufferArg::from_raw_parts(client.create_from_slice(f32::as_bytes(&actions)), actions.len()),
+            BufferArg::from_raw_parts(after.clone(), lanes * all),
+            width,
+            motors,
+            seen,
+        );
+    }
+    let after = client.read_one_unchecked(after);
+    for (lane, kernel) in f32::from_bytes(&after).chunks_exact(all).enumerate() {
+        let mut native = states[lane * width..][..width].to_vec();
+        let step = simulator.step(&[], &mut native, &actions[lane * motors..][..motors]);
+        let mut observation = vec![0.0; seen];
+        simulator.observe(&native, &mut observation);
+        native.extend([step.reward, f32::from(u8::from(step.terminated))]);
+        native.extend(observation);
+        for (ours, theirs) in kernel.iter().zip(&native) {
+            assert!((ours - theirs).abs() <= 1e-3 * (1.0 + theirs.abs()), "{} lane {lane}: {ours} {theirs}", spec.id);
+        }
+    }
+}
+
+#[test]
+fn acrobot_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Acrobot>(&Acrobot);
+}
+
+#[test]
+fn half_cheetah_steps_the_same_way_in_a_kernel() {
+    steps_alike::<HalfCheetah>(&HalfCheetah);
+}
+
+#[test]
+fn hopper_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Hopper>(&Hopper);
+}
+
+#[test]
+fn walker2d_steps_the_same_way_in_a_kernel() {
+    steps_alike::<Walker2d>(&Walker2d);
 }
 
 /// Walks through a decision process with the draws given and writes every state and reward.
