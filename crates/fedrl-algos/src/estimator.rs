@@ -7,7 +7,7 @@ use crate::Invalid;
 
 /// Which weights Ψ the score of each step gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Estimator {
     /// Ψ_t = Σ_{h≥t} γ^h R_h: what an action can still change, discounted from the trajectory's
     /// start (002 §3).
@@ -15,6 +15,10 @@ pub enum Estimator {
     Gpomdp,
     /// Ψ_t = Σ_h γ^h R_h: the whole return for every step (003 Eq. 5).
     Reinforce,
+    /// Ψ_t = Σ_{h≥t} γ^{h−t} R_h: discounted from the step itself, so that late steps count as much
+    /// as early ones. What deep policy gradients use, the authors' program of 002 among them; not
+    /// the gradient of any discounted objective, that of the mean reward as γ → 1.
+    RewardToGo,
 }
 
 /// What is done to Ψ before it is used.
@@ -27,6 +31,10 @@ pub enum Advantage {
     /// Shifted and scaled to mean 0 and deviation 1 within each trajectory, as the authors'
     /// program of 002 does. No longer an unbiased estimate.
     Standardised,
+    /// Less the mean, at the same step, over the other trajectories of the agent's batch that get
+    /// there: a baseline that depends on time alone. It is independent of the trajectory, so the
+    /// estimate stays unbiased.
+    Baseline,
 }
 
 /// The weights Ψ of scores that an algorithm uses.
@@ -62,23 +70,28 @@ impl Weighing {
         Err(Invalid { key: "advantage", value: "standardised".into(), expected })
     }
 
-    /// Ψ_t of every step of a trajectory with these rewards.
+    /// Ψ_t of every step of every trajectory of a batch, from their rewards.
+    pub fn batch<R: Iterator<Item = f64>>(&self, rewards: impl Iterator<Item = R>) -> Vec<Vec<f64>> {
+        let mut batch: Vec<Vec<f64>> = rewards.map(|rewards| self.psi(rewards)).collect();
+        if self.advantage == Advantage::Baseline {
+            subtract_others(&mut batch);
+        }
+        batch
+    }
+
+    /// Ψ_t of every step of one trajectory with these rewards, without regard to its batch.
     pub fn psi(&self, rewards: impl Iterator<Item = f64>) -> Vec<f64> {
-        let mut factor = 1.0;
+        // Discounted from the start of the trajectory, but for those that are discounted on the way back.
+        let (mut factor, step) = (1.0, if self.estimator == Estimator::RewardToGo { 1.0 } else { self.discount });
         let discounted = rewards.map(|reward| {
             let weight = factor * reward;
-            factor *= self.discount;
+            factor *= step;
             weight
         });
         let mut psi: Vec<f64> = discounted.collect();
         match self.estimator {
-            Estimator::Gpomdp => {
-                let mut ahead = 0.0;
-                for weight in psi.iter_mut().rev() {
-                    ahead += *weight;
-                    *weight = ahead;
-                }
-            }
+            Estimator::Gpomdp => sum_backwards(&mut psi, 1.0),
+            Estimator::RewardToGo => sum_backwards(&mut psi, self.discount),
             Estimator::Reinforce => {
                 let total: f64 = psi.iter().sum();
                 psi.fill(total);
@@ -93,6 +106,29 @@ impl Weighing {
     /// The derivative of Ψ along v, from ⟨S_h, v⟩ of every step: the entropy's part of Ψ depends on θ.
     pub(crate) fn slope<F: Scalar>(&self, along: &[F]) -> Vec<f64> {
         self.psi(along.iter().map(|along| -self.entropy * along.as_double()))
+    }
+}
+
+/// x_t ← Σ_{h≥t} factor^{h−t} x_h.
+fn sum_backwards(x: &mut [f64], factor: f64) {
+    let mut ahead = 0.0;
+    for x in x.iter_mut().rev() {
+        ahead = *x + factor * ahead;
+        *x = ahead;
+    }
+}
+
+/// Takes from every Ψ_t the mean of the other trajectories' Ψ_t, as far as there are any.
+fn subtract_others(batch: &mut [Vec<f64>]) {
+    let longest = batch.iter().map(Vec::len).max().unwrap_or(0);
+    for time in 0..longest {
+        let there = batch.iter().filter(|psi| psi.len() > time).count() as f64;
+        let sum: f64 = batch.iter().filter_map(|psi| psi.get(time)).sum();
+        for weight in batch.iter_mut().filter_map(|psi| psi.get_mut(time)) {
+            if there > 1.0 {
+                *weight -= (sum - *weight) / (there - 1.0);
+            }
+        }
     }
 }
 
@@ -124,6 +160,18 @@ mod tests {
             assert!((ours - theirs).abs() < 1e-6);
         }
         assert_eq!(psi(Estimator::Reinforce, Advantage::Standardised), [0.0; 3]);
+    }
+
+    #[test]
+    fn weights_discounted_from_the_step_and_baselines_by_hand() {
+        // 4, 2 + 4/2 = 4, 1 + 4/2 = 3.
+        let to_go = weighing(Estimator::RewardToGo, Advantage::None);
+        assert_eq!(to_go.psi([1.0, 2.0, 4.0].into_iter()), [3.0, 4.0, 4.0]);
+        // To go: (3, 2), (5, 3, 1), (1): others at step 0 have means (5+1)/2, (3+1)/2, (3+5)/2.
+        let baseline = Weighing { discount: 1.0, ..weighing(Estimator::Gpomdp, Advantage::Baseline) };
+        let batch = [vec![1.0, 2.0], vec![2.0, 2.0, 1.0], vec![1.0]];
+        let psi = baseline.batch(batch.iter().map(|rewards| rewards.iter().copied()));
+        assert_eq!(psi, [vec![0.0, -1.0], vec![3.0, 1.0, 1.0], vec![-3.0]]);
     }
 
     #[test]

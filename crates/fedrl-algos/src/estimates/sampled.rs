@@ -123,7 +123,7 @@ impl<F: Number> Sampled<F> {
         let hessian = tangents.gradient(&averaged(tau, &psi_between, |_, _| F::from_f64(1.0)))?;
         let mut outer = averaged(tau, &psi_between, |i, b| sums[i][b]);
         if request.weighing.entropy > 0.0 {
-            let slopes = per_trajectory(tau, &along, |_, along| request.weighing.slope(along));
+            let slopes = per_trajectory(tau, &along, |along| request.weighing.slope(along));
             add(&mut outer, &averaged(tau, &slopes, |_, _| F::from_f64(1.0)));
         }
         let current = self.engine.scores(&self.policy, theta, tau);
@@ -144,26 +144,28 @@ impl<F: Number> Sampled<F> {
 /// Ψ_t of every step of every agent, over the steps of its trajectories one after the other.
 fn psi<F: Number>(request: &Request<F>, tau: &Trajectories<F>, scores: &Pass<F>) -> Result<Vec<Vec<F>>, EngineError> {
     let weighing = &request.weighing;
-    if weighing.entropy > 0.0 {
-        let log_pi = scores.values()?;
-        return Ok(per_trajectory(tau, &log_pi, |rewards, log_pi| {
-            let regularised = |(reward, log): (&F, &F)| reward.as_double() - weighing.entropy * log.as_double();
-            weighing.psi(rewards.iter().zip(log_pi).map(regularised))
-        }));
-    }
-    let agent = |lived: &Vec<Trajectory<F>>| {
-        let psi = lived.iter().flat_map(|tau| weighing.psi(tau.rewards.iter().map(|reward| reward.as_double())));
-        psi.map(F::from_f64).collect()
+    let log_pi = if weighing.entropy > 0.0 { Some(scores.values()?) } else { None };
+    let agents = tau.replicas.iter().enumerate();
+    let of_agent = |(index, lived): (usize, &Vec<Trajectory<F>>)| {
+        let mut steps = log_pi.iter().flat_map(|log_pi| &log_pi[index]);
+        // R − τ log π, in the order of the steps.
+        let rewards: Vec<Vec<f64>> = lived
+            .iter()
+            .map(|tau| {
+                let regularised = |reward: &F| {
+                    reward.as_double() - steps.next().map_or(0.0, |log| weighing.entropy * log.as_double())
+                };
+                tau.rewards.iter().map(regularised).collect()
+            })
+            .collect();
+        let psi = weighing.batch(rewards.iter().map(|rewards| rewards.iter().copied()));
+        psi.into_iter().flatten().map(F::from_f64).collect()
     };
-    Ok(tau.replicas.iter().map(agent).collect())
+    Ok(agents.map(of_agent).collect())
 }
 
-/// `f` of each trajectory's rewards and its share of per-step `values`.
-fn per_trajectory<F: Number>(
-    tau: &Trajectories<F>,
-    values: &[Vec<F>],
-    f: impl Fn(&[F], &[F]) -> Vec<f64>,
-) -> Vec<Vec<F>> {
+/// `f` of each trajectory's share of per-step `values`.
+fn per_trajectory<F: Number>(tau: &Trajectories<F>, values: &[Vec<F>], f: impl Fn(&[F]) -> Vec<f64>) -> Vec<Vec<F>> {
     let agents = tau.replicas.iter().zip(values);
     agents
         .map(|(lived, values)| {
@@ -171,7 +173,7 @@ fn per_trajectory<F: Number>(
             let own = |tau: &Trajectory<F>| {
                 let (own, after) = rest.split_at(tau.len());
                 rest = after;
-                f(&tau.rewards, own)
+                f(own)
             };
             lived.iter().flat_map(own).map(F::from_f64).collect()
         })

@@ -32,7 +32,7 @@ impl<F: Scalar> Estimates<F> for Tabular {
         let estimate = |agent: Agent| {
             let rewards = agent.regularised(agent.policy, request.weighing.entropy);
             let mut sum = agent.zeros();
-            agent.paths().for_each(|path| path.add_weights(request, &rewards, &mut sum));
+            agent.weights(request, &rewards).iter().for_each(|weights| add_scaled(&mut sum, 1.0, weights));
             agent.estimate(agent.policy, &sum, None)
         };
         Ok(Block::walk(self, request, theta).agents().map(estimate).collect())
@@ -51,15 +51,12 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let others = agent.regularised(&other, request.weighing.entropy);
             let (mut sum, mut weighted) = (agent.zeros(), agent.zeros());
             let mut seen = ImportanceMetrics::default();
-            for path in agent.paths() {
-                let own = path.weights(request, &rewards);
+            let own = agent.weights(request, &rewards);
+            let at_other = (rewards != others).then(|| agent.weights(request, &others));
+            for ((path, own), other) in agent.paths().zip(&own).zip(at_other.as_ref().unwrap_or(&own)) {
                 let weight = clipped(path.total(&ratio).exp(), request.is_clip, &mut seen);
-                add_scaled(&mut sum, 1.0, &own);
-                if rewards == others {
-                    add_scaled(&mut weighted, weight, &own);
-                } else {
-                    add_scaled(&mut weighted, weight, &path.weights(request, &others));
-                }
+                add_scaled(&mut sum, 1.0, own);
+                add_scaled(&mut weighted, weight, other);
             }
             let correction = other.vector(&other.score_sum(&agent.mean(&weighted)));
             Corrected { fresh: agent.estimate(agent.policy, &sum, Some(seen)), correction }
@@ -86,15 +83,15 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let at_current = agent.regularised(&current, entropy);
             let (mut weighted, mut inner, mut outer) = (agent.zeros(), agent.zeros(), agent.zeros());
             let mut seen = ImportanceMetrics::default();
-            for path in agent.paths() {
-                let own = path.weights(request, &rewards);
-                add_scaled(&mut inner, 1.0, &own);
-                add_scaled(&mut outer, path.total(&along), &own);
-                if entropy > 0.0 {
-                    path.add_weights(request, &slopes, &mut outer);
-                }
+            let (own, current_own) = (agent.weights(request, &rewards), agent.weights(request, &at_current));
+            for ((path, own), at_current) in agent.paths().zip(&own).zip(&current_own) {
+                add_scaled(&mut inner, 1.0, own);
+                add_scaled(&mut outer, path.total(&along), own);
                 let weight = clipped(path.total(&ratio).exp(), request.is_clip, &mut seen);
-                add_scaled(&mut weighted, weight, &path.weights(request, &at_current));
+                add_scaled(&mut weighted, weight, at_current);
+            }
+            if entropy > 0.0 {
+                agent.paths().for_each(|path| path.add_weights(request, &slopes, &mut outer));
             }
             // Λ = ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩
             let mut curvature = agent.policy.score_sum(&agent.mean(&outer));
@@ -191,6 +188,27 @@ impl Agent<'_> {
         pairs.map(|(reward, log)| reward - entropy * log).collect()
     }
 
+    /// C(s, a) of each path: the sum of Ψ_t over its visits to (s, a), with these rewards of pairs.
+    fn weights<F>(&self, request: &Request<F>, rewards: &[f64]) -> Vec<Vec<f64>> {
+        let alone = |path: Path| {
+            let mut weights = self.zeros();
+            path.add_weights(request, rewards, &mut weights);
+            weights
+        };
+        if request.weighing.advantage != Advantage::Baseline {
+            return self.paths().map(alone).collect();
+        }
+        let along = |path: Path<'_>| path.pairs.iter().map(|&pair| rewards[usize::from(pair)]).collect::<Vec<f64>>();
+        let lived: Vec<Vec<f64>> = self.paths().map(along).collect();
+        let psi = request.weighing.batch(lived.iter().map(|rewards| rewards.iter().copied()));
+        let scatter = |(path, psi): (Path, Vec<f64>)| {
+            let mut weights = self.zeros();
+            path.pairs.iter().zip(psi).for_each(|(&pair, psi)| weights[usize::from(pair)] += psi);
+            weights
+        };
+        self.paths().zip(psi).map(scatter).collect()
+    }
+
     /// The mean over the batch, from the sum.
     fn mean(&self, sum: &[f64]) -> Vec<f64> {
         sum.iter().map(|x| x / self.batch as f64).collect()
@@ -223,13 +241,7 @@ impl Path<'_> {
         self.counts.iter().zip(table).map(|(&n, x)| f64::from(n) * x).sum()
     }
 
-    /// C(s, a) = Σ Ψ_t over the visits to (s, a), with these rewards of pairs.
-    fn weights<F>(&self, request: &Request<F>, rewards: &[f64]) -> Vec<f64> {
-        let mut weights = vec![0.0; rewards.len()];
-        self.add_weights(request, rewards, &mut weights);
-        weights
-    }
-
+    /// Adds Ψ_t of this path alone to the pairs that it visits, with these rewards of pairs.
     fn add_weights<F>(&self, request: &Request<F>, rewards: &[f64], weights: &mut [f64]) {
         let weighing = &request.weighing;
         if (weighing.estimator, weighing.advantage) == (Estimator::Gpomdp, Advantage::None) {

@@ -76,6 +76,8 @@ fn tables_and_tensors_agree_on_the_same_draws() {
         (Estimator::Gpomdp, Advantage::None, 0.0, None),
         (Estimator::Gpomdp, Advantage::None, 0.2, Some(0.9)),
         (Estimator::Gpomdp, Advantage::Standardised, 0.0, None),
+        (Estimator::Gpomdp, Advantage::Baseline, 0.2, None),
+        (Estimator::RewardToGo, Advantage::Baseline, 0.0, None),
         (Estimator::Reinforce, Advantage::None, 0.2, None),
     ] {
         let weighing = Weighing { estimator, discount: 0.9, advantage, entropy };
@@ -102,8 +104,8 @@ fn the_mean_of_many_estimates_is_the_exact_gradient() {
         (agents(&instances), Tabular { tables: tables(&instances) }, Exact { tables: tables(&instances) });
     let agents: Vec<&Agent<f64>> = agents.iter().collect();
     let at = Matrix::from_rows([theta(1)]);
-    for entropy in [0.0, 0.1] {
-        let weighing = Weighing { estimator: Estimator::Gpomdp, discount: 0.9, advantage: Advantage::None, entropy };
+    for (advantage, entropy) in [(Advantage::None, 0.0), (Advantage::None, 0.1), (Advantage::Baseline, 0.1)] {
+        let weighing = Weighing { estimator: Estimator::Gpomdp, discount: 0.9, advantage, entropy };
         let groups: Vec<Vec<f64>> = (0..20)
             .map(|group| {
                 let keys = [Key::new(group, Purpose::Training)];
