@@ -3,7 +3,8 @@
 //! They are the minimum of ½(a - a₀)ᵀM(a - a₀) + Σ ½ D min(0, J a - aref)², where M a₀ are the
 //! smooth forces and the sum runs over the constraints: Gauss's principle with soft constraints.
 //! Newton's method moves to where the forces balance as if those constraints push which pushed
-//! before, until none changes its mind. On trajectories that takes at most 4 rounds. The last
+//! before, until none changes its mind. On trajectories that takes at most 4 rounds; longer, and
+//! the step is cut where the cost begins to rise, lest minds change back and forth. The last
 //! round changes no mind: it takes away what rounding left, which stiff contacts need in f32.
 
 use cubecl::prelude::*;
@@ -16,10 +17,13 @@ use super::constraints::{
     body_of, leg_of,
 };
 use super::forces::{couple, twist};
+use super::search::share_of_step;
 use super::table::{CHAIN, LINKS, ROOT, Shape, TORSO};
 
 /// Rounds of Newton's method at most.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 12;
+/// Rounds that take steps in full.
+const FULL_ROUNDS: usize = 4;
 
 /// The accelerations of the chains under `forces` and whatever constraints push.
 #[cube]
@@ -31,6 +35,7 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
     acceleration: &mut Chains<F>,
 ) {
     let mut matrix = Blocks::<F>::new();
+    let mut missing = Chains::<F>::new();
     let mut change = Chains::<F>::new();
     for i in 0..S::LEGS * CHAIN {
         acceleration[i] = F::new(0.0);
@@ -54,14 +59,18 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
             }
             multiply::<F, S>(mass, &*acceleration, &mut change);
             for i in 0..S::LEGS * CHAIN {
-                let missing = forces[i] - change[i];
-                change[i] = missing;
+                missing[i] = forces[i] - change[i];
+                change[i] = missing[i];
             }
             apply_contacts::<F, S>(&*contacts, &mut change);
             apply_limits::<F, S>(&*limits, &mut change);
             solve::<F, S>(&matrix, &mut change);
+            let mut share = F::new(1.0);
+            if round > FULL_ROUNDS && !settled {
+                share = share_of_step::<F, S>(mass, &missing, &*contacts, &*limits, &change);
+            }
             for i in 0..S::LEGS * CHAIN {
-                acceleration[i] += change[i];
+                acceleration[i] += share * change[i];
             }
         }
     }
