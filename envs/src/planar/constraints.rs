@@ -123,6 +123,7 @@ pub(crate) fn find_contacts<F: Real, S: Shape>(
             let chain = leg_of(body) * CHAIN;
             let mut away = F::new(0.0);
             let mut along = F::new(0.0);
+            #[unroll]
             for i in 0..CHAIN {
                 away += contacts[at + NORMAL + i] * speeds[chain + i];
                 along += contacts[at + TANGENT + i] * speeds[chain + i];

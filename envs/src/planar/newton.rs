@@ -50,8 +50,11 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
                 settled = !contacts_changed && !limits_changed;
             }
             if !settled {
-                for i in 0..S::LEGS * BLOCK {
-                    matrix[i] = mass[i];
+                for row in 0..S::LEGS * CHAIN {
+                    #[unroll]
+                    for i in 0..CHAIN {
+                        matrix[row * CHAIN + i] = mass[row * CHAIN + i];
+                    }
                 }
                 stiffen_contacts::<F, S>(&*contacts, &mut matrix);
                 stiffen_limits::<F, S>(&*limits, &mut matrix);
@@ -89,6 +92,7 @@ fn push_contacts<F: Real, S: Shape>(contacts: &mut Contacts<F>, acceleration: &C
             let chain = leg_of(body_of::<S>(end)) * CHAIN;
             let mut away = -contacts[at + WANTED_NORMAL];
             let mut along = -contacts[at + WANTED_TANGENT];
+            #[unroll]
             for i in 0..CHAIN {
                 away += contacts[at + NORMAL + i] * acceleration[chain + i];
                 along += contacts[at + TANGENT + i] * acceleration[chain + i];
@@ -166,6 +170,7 @@ fn apply_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, forces: &mut Chains
             let mixed = contacts[at + PUSH_MIXED];
             let normal = contacts[at + STIFF] * (contacts[at + PUSH_NORMAL] * away + mixed * along);
             let tangent = contacts[at + STIFF] * (mixed * away + contacts[at + PUSH_TANGENT] * along);
+            #[unroll]
             for i in 0..CHAIN {
                 forces[chain + i] -= normal * contacts[at + NORMAL + i] + tangent * contacts[at + TANGENT + i];
             }

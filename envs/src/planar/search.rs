@@ -69,6 +69,7 @@ fn slope_of_constraints<F: Real, S: Shape>(
             let chain = leg_of(body_of::<S>(end)) * CHAIN;
             let mut normal = F::new(0.0);
             let mut tangent = F::new(0.0);
+            #[unroll]
             for i in 0..CHAIN {
                 normal += contacts[at + NORMAL + i] * change[chain + i];
                 tangent += contacts[at + TANGENT + i] * change[chain + i];
