@@ -171,7 +171,7 @@ fn steps_alike<D: Dynamics>(environment: &'static dyn Environment) {
         let draws: Vec<f32> = (0..spec.reset_draws).map(|i| unit(lane, i, 0)).collect();
         simulator.reset(&draws, state);
         if lane % 2 == 1 {
-            state.iter_mut().enumerate().skip(1).for_each(|(i, x)| *x += 0.3 * (unit(lane, i, 1) - 0.7));
+            state.iter_mut().enumerate().skip(1).for_each(|(i, x)| *x += 0.15 * (unit(lane, i, 1) - 0.7));
         }
     }
     let choice = |i: usize| if motors == 1 { (i % 3) as f32 } else { 2.0 * unit(0, i, 2) - 1.0 };

@@ -47,14 +47,15 @@ pub(crate) const EXCESS_TANGENT: usize = 19;
 pub(crate) type Limits<F> = Local<F, 30>;
 
 pub(crate) const LIMIT_STRIDE: usize = 5;
-// Within a limit. The first is like STIFF.
+// Within a limit.
+/// Torque per difference of acceleration; 0 where the limit is not reached.
+pub(crate) const LIMIT_STIFF: usize = 0;
 /// +1 where the limit pushes the link about +y, -1 where about -y.
 pub(crate) const SIDE: usize = 1;
 /// Wanted acceleration of the hinge about +y.
 pub(crate) const WANTED: usize = 2;
 /// 1 if it pushes, else 0.
 pub(crate) const PUSHES: usize = 3;
-pub(crate) const LIMIT_STIFF: usize = 0;
 /// By how much the latest acceleration exceeds the wanted one.
 pub(crate) const EXCESS: usize = 4;
 
@@ -122,6 +123,7 @@ pub(crate) fn find_contacts<F: Real, S: Shape>(
             let chain = leg_of(body) * CHAIN;
             let mut away = F::new(0.0);
             let mut along = F::new(0.0);
+            #[unroll]
             for i in 0..CHAIN {
                 away += contacts[at + NORMAL + i] * speeds[chain + i];
                 along += contacts[at + TANGENT + i] * speeds[chain + i];

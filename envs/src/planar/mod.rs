@@ -7,7 +7,7 @@
 //!
 //! - [`robot`] describes a robot as its model file does, [`compile`] turns a description and a
 //!   variation of it into a [`table`] of numbers.
-//! - [`pose`], [`forces`], [`constraints`] and [`newton`] take positions and velocities to
+//! - [`pose`], [`forces`], [`constraints`], [`newton`] and [`search`] take positions and velocities to
 //!   accelerations, [`arrow`] solves their linear systems, [`motion`] steps through time.
 //! - [`locomotion`] is what the three tasks share: parameters, reset, reward.
 //!
@@ -23,6 +23,7 @@ mod motion;
 mod newton;
 mod pose;
 mod robot;
+mod search;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,8 @@
 //! They are the minimum of ½(a - a₀)ᵀM(a - a₀) + Σ ½ D min(0, J a - aref)², where M a₀ are the
 //! smooth forces and the sum runs over the constraints: Gauss's principle with soft constraints.
 //! Newton's method moves to where the forces balance as if those constraints push which pushed
-//! before, until none changes its mind. On trajectories that takes at most 4 rounds. The last
+//! before, until none changes its mind. On trajectories that takes at most 4 rounds; longer, and
+//! the step is cut where the cost begins to rise, lest minds change back and forth. The last
 //! round changes no mind: it takes away what rounding left, which stiff contacts need in f32.
 
 use cubecl::prelude::*;
@@ -16,10 +17,13 @@ use super::constraints::{
     body_of, leg_of,
 };
 use super::forces::{couple, twist};
+use super::search::share_of_step;
 use super::table::{CHAIN, LINKS, ROOT, Shape, TORSO};
 
 /// Rounds of Newton's method at most.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 12;
+/// Rounds that take steps in full.
+const FULL_ROUNDS: usize = 4;
 
 /// The accelerations of the chains under `forces` and whatever constraints push.
 #[cube]
@@ -31,6 +35,7 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
     acceleration: &mut Chains<F>,
 ) {
     let mut matrix = Blocks::<F>::new();
+    let mut missing = Chains::<F>::new();
     let mut change = Chains::<F>::new();
     for i in 0..S::LEGS * CHAIN {
         acceleration[i] = F::new(0.0);
@@ -45,8 +50,11 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
                 settled = !contacts_changed && !limits_changed;
             }
             if !settled {
-                for i in 0..S::LEGS * BLOCK {
-                    matrix[i] = mass[i];
+                for row in 0..S::LEGS * CHAIN {
+                    #[unroll]
+                    for i in 0..CHAIN {
+                        matrix[row * CHAIN + i] = mass[row * CHAIN + i];
+                    }
                 }
                 stiffen_contacts::<F, S>(&*contacts, &mut matrix);
                 stiffen_limits::<F, S>(&*limits, &mut matrix);
@@ -54,14 +62,18 @@ pub(crate) fn accelerate<F: Real, S: Shape>(
             }
             multiply::<F, S>(mass, &*acceleration, &mut change);
             for i in 0..S::LEGS * CHAIN {
-                let missing = forces[i] - change[i];
-                change[i] = missing;
+                missing[i] = forces[i] - change[i];
+                change[i] = missing[i];
             }
             apply_contacts::<F, S>(&*contacts, &mut change);
             apply_limits::<F, S>(&*limits, &mut change);
             solve::<F, S>(&matrix, &mut change);
+            let mut share = F::new(1.0);
+            if round > FULL_ROUNDS && !settled {
+                share = share_of_step::<F, S>(mass, &missing, &*contacts, &*limits, &change);
+            }
             for i in 0..S::LEGS * CHAIN {
-                acceleration[i] += change[i];
+                acceleration[i] += share * change[i];
             }
         }
     }
@@ -80,6 +92,7 @@ fn push_contacts<F: Real, S: Shape>(contacts: &mut Contacts<F>, acceleration: &C
             let chain = leg_of(body_of::<S>(end)) * CHAIN;
             let mut away = -contacts[at + WANTED_NORMAL];
             let mut along = -contacts[at + WANTED_TANGENT];
+            #[unroll]
             for i in 0..CHAIN {
                 away += contacts[at + NORMAL + i] * acceleration[chain + i];
                 along += contacts[at + TANGENT + i] * acceleration[chain + i];
@@ -157,6 +170,7 @@ fn apply_contacts<F: Real, S: Shape>(contacts: &Contacts<F>, forces: &mut Chains
             let mixed = contacts[at + PUSH_MIXED];
             let normal = contacts[at + STIFF] * (contacts[at + PUSH_NORMAL] * away + mixed * along);
             let tangent = contacts[at + STIFF] * (mixed * away + contacts[at + PUSH_TANGENT] * along);
+            #[unroll]
             for i in 0..CHAIN {
                 forces[chain + i] -= normal * contacts[at + NORMAL + i] + tangent * contacts[at + TANGENT + i];
             }
