@@ -63,7 +63,11 @@ impl Family {
 
     /// Whether it cannot be read without knowing how many values are wanted.
     fn needs_count(&self) -> bool {
-        !matches!(self, Family::Constant(_) | Family::Word(_)) && self.count().is_none()
+        match self {
+            Family::Constant(_) => false,
+            Family::Word(word) => word == INDEX,
+            _ => self.count().is_none(),
+        }
     }
 
     /// `n` values of a parameter with this `range`; random ones come from `key`. `None` for a word that
@@ -344,6 +348,7 @@ mod tests {
         assert_eq!(lengths("length = 3", None), Ok(vec![3.0]));
         assert_eq!(lengths("length = \"seed\"", Some(2)), Ok(vec![5.0, 5.0]));
         assert_eq!(lengths("gravity = \"index\"\nlength = \"seed\"", Some(2)), Ok(vec![5.0, 5.0]));
+        assert!(lengths("gravity = \"index\"\nlength = 1", None).unwrap_err().contains("does not say how many"));
         let uniform = lengths("length = { uniform = [0.1, 0.9] }", Some(1000)).unwrap();
         assert!(uniform.iter().all(|x| (0.1..0.9).contains(x)));
         let normal = lengths("length = { normal = [5.0, 0.5], count = 1000 }", None).unwrap();

@@ -54,6 +54,9 @@ pub enum PolicyError {
         /// Its value.
         width: usize,
     },
+    /// Zeros pass no gradient through a hidden layer.
+    #[error("`initialisation` is \"zeros\", expected another with hidden layers: nothing would be learned")]
+    Zeros,
     /// The file is not safetensors.
     #[error("not a policy in a safetensors file: {0}")]
     Format(String),
@@ -120,6 +123,9 @@ impl Policy {
             config.hidden.iter().enumerate().find(|(_, width)| !(1..=WIDEST).contains(*width))
         {
             return Err(PolicyError::Width { hidden: config.hidden.clone(), layer, width });
+        }
+        if config.initialisation == Initialisation::Zeros && !config.hidden.is_empty() {
+            return Err(PolicyError::Zeros);
         }
         let head = match *action {
             Space::Discrete { n } => Head::Categorical { actions: n },

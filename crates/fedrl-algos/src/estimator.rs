@@ -103,7 +103,9 @@ impl Weighing {
         psi
     }
 
-    /// The derivative of Ψ along v, from ⟨S_h, v⟩ of every step: the entropy's part of Ψ depends on θ.
+    /// The derivative of Ψ along v, from ⟨S_h, v⟩ of every step: the entropy's part of Ψ depends on θ, so
+    /// that the term printed as ∇⟨g, v⟩ is taken as the derivative of g along v; in expectation the two
+    /// are the same.
     pub(crate) fn slope<F: Scalar>(&self, along: &[F]) -> Vec<f64> {
         self.psi(along.iter().map(|along| -self.entropy * along.as_double()))
     }

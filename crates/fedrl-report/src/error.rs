@@ -25,13 +25,15 @@ pub enum ReportError {
         /// Where and how it differs.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A line of the metrics is not a round's.
-    #[error("{path} line {line}: expected one round as a JSON object", path = path.display())]
+    /// A line is not what it should be.
+    #[error("{path} line {line}: expected one {what} as a JSON object", path = path.display())]
     Line {
-        /// The metrics file.
+        /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
+        /// A round, or a run of a batch.
+        what: &'static str,
         /// Where and how it differs.
         source: serde_json::Error,
     },

@@ -125,7 +125,9 @@ fn read_rounds(path: &Path) -> Result<Vec<Round>, ReportError> {
             Ok(round) => round,
             // The run was killed while it wrote; only the last line can lack its end.
             Err(_) if !line.ends_with(b"\n") => break,
-            Err(source) => return Err(ReportError::Line { path: path.into(), line: line_number, source }),
+            Err(source) => {
+                return Err(ReportError::Line { path: path.into(), line: line_number, what: "round", source });
+            }
         };
         if let Some(previous) = rounds.last().map(|last| last.round).filter(|previous| *previous >= round.round) {
             return Err(ReportError::Order { path: path.into(), line: line_number, round: round.round, previous });

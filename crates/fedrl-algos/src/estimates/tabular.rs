@@ -52,7 +52,7 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let (mut sum, mut weighted) = (agent.zeros(), agent.zeros());
             let mut seen = ImportanceMetrics::default();
             let own = agent.weights(request, &rewards);
-            let at_other = (rewards != others).then(|| agent.weights(request, &others));
+            let at_other = (request.weighing.entropy > 0.0).then(|| agent.weights(request, &others));
             for ((path, own), other) in agent.paths().zip(&own).zip(at_other.as_ref().unwrap_or(&own)) {
                 let weight = clipped(path.total(&ratio).exp(), request.is_clip, &mut seen);
                 add_scaled(&mut sum, 1.0, own);

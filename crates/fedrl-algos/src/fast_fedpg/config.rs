@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimator::Weighing;
-use crate::momentum::{EXACT_DISCOUNT, MOST};
+use crate::momentum::{MOST, check_exact};
 use crate::{Advantage, Estimator, Invalid};
 
 /// Fast-FedPG's numbers.
@@ -34,7 +34,8 @@ pub struct FastFedPgConfig {
     #[serde(default)]
     pub entropy: f64,
     /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
-    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    /// for tabular policies on finite decision processes. `horizon`, `batch` and `estimator` then mean
+    /// nothing.
     #[serde(default)]
     pub exact: bool,
 }
@@ -76,9 +77,7 @@ impl FastFedPgConfig {
         if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
             return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
         }
-        if self.exact && self.discount == 1.0 {
-            return Err(Invalid { key: "discount", value: "1".into(), expected: EXACT_DISCOUNT });
-        }
+        check_exact(self.exact, &self.weighing())?;
         self.weighing().validate()
     }
 }

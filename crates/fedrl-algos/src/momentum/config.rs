@@ -9,8 +9,19 @@ use crate::{Advantage, Agent, Estimator, Invalid, Request, World};
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
 pub(crate) const MOST: usize = 1_000_000;
 
-/// An infinite sum of rewards is finite only if they are discounted.
-pub(crate) const EXACT_DISCOUNT: &str = "a number below 1 with `exact = true`";
+/// Refuses what exact gradients have no use for: they are of J over infinitely many steps.
+pub(crate) fn check_exact(exact: bool, weighing: &Weighing) -> Result<(), Invalid> {
+    if exact && weighing.discount == 1.0 {
+        // An infinite sum of rewards is finite only if they are discounted.
+        let expected = "a number below 1 with `exact = true`";
+        return Err(Invalid { key: "discount", value: "1".into(), expected });
+    }
+    if exact && weighing.advantage != Advantage::None {
+        let expected = "\"none\" with `exact = true`, which has no noise to take away";
+        return Err(Invalid { key: "advantage", value: format!("{:?}", weighing.advantage).to_lowercase(), expected });
+    }
+    Ok(())
+}
 
 /// How η is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -62,7 +73,8 @@ pub struct MomentumConfig {
     #[serde(default)]
     pub entropy: f64,
     /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
-    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    /// for tabular policies on finite decision processes. `horizon`, `batch`, `u0_batch` and `estimator`
+    /// then mean nothing.
     #[serde(default)]
     pub exact: bool,
     /// How η is chosen.
@@ -103,7 +115,8 @@ pub struct PavgConfig {
     #[serde(default)]
     pub entropy: f64,
     /// Whether gradients are exact: the limit of infinitely many and infinitely long trajectories,
-    /// for tabular policies on finite decision processes. `horizon` and `batch` then mean nothing.
+    /// for tabular policies on finite decision processes. `horizon`, `batch`, `u0_batch` and `estimator`
+    /// then mean nothing.
     #[serde(default)]
     pub exact: bool,
     /// How η is chosen.
@@ -196,8 +209,10 @@ impl MomentumConfig {
         if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
             return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
         }
-        if self.exact && self.discount == 1.0 {
-            return Err(Invalid { key: "discount", value: "1".into(), expected: EXACT_DISCOUNT });
+        check_exact(self.exact, &self.weighing())?;
+        if let (true, Some(clip)) = (self.exact, self.is_clip) {
+            let expected = "none with `exact = true`, which has no importance weights";
+            return Err(Invalid { key: "is_clip", value: clip.to_string(), expected });
         }
         self.weighing().validate()
     }

@@ -15,7 +15,7 @@ pub use agent::{LocalStep, LocalUpdate};
 pub use config::{MomentumConfig, PavgConfig, Step};
 pub use server::MomentumState;
 
-pub(crate) use config::{EXACT_DISCOUNT, MOST};
+pub(crate) use config::{MOST, check_exact};
 pub(crate) use server::Memory;
 
 use fedrl_core::Scalar;

@@ -1,6 +1,7 @@
 //! `fedrl train` and `fedrl resume` for many runs at once.
 
 use anyhow::{Context, Result};
+use fedrl_engine::DeviceChoice;
 use fedrl_report::sweep::{Pivot, Sweep};
 use fedrl_train::{Batch, Manifest, RunDirectory, Source};
 use serde_json::json;
@@ -13,7 +14,8 @@ use crate::progress::Counter;
 
 /// Runs a batch into a new directory.
 pub fn train(args: &TrainArgs, source: Source) -> Result<Done> {
-    let config = source.to_toml().context("writing the experiment")?;
+    check_device(&args.device)?;
+    let config = source.to_toml()?;
     let batch = Batch::new(source)?;
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
     let manifest = Manifest {
@@ -29,6 +31,14 @@ pub fn train(args: &TrainArgs, source: Source) -> Result<Done> {
     run(&directory, &batch, manifest, args.output.into())
 }
 
+/// Tables are walked on the CPU.
+fn check_device(device: &str) -> Result<()> {
+    match device.parse()? {
+        DeviceChoice::Auto | DeviceChoice::Cpu => Ok(()),
+        _ => Err(Usage(format!("--device {device}: tabular runs are made on the CPU, expected auto or cpu")).into()),
+    }
+}
+
 /// Goes on with a batch.
 pub fn resume(args: &ResumeArgs, directory: &RunDirectory, source: Source) -> Result<Done> {
     if args.from.is_some() {
@@ -37,7 +47,14 @@ pub fn resume(args: &ResumeArgs, directory: &RunDirectory, source: Source) -> Re
             Usage(format!("--from: {path} is a batch of runs; it goes on after the last run that is done")).into()
         );
     }
-    run(directory, &Batch::new(source)?, directory.manifest()?, args.output.into())
+    args.device.as_deref().map_or(Ok(()), check_device)?;
+    let batch = Batch::new(source)?;
+    let mut manifest = directory.manifest()?;
+    if manifest.finished.is_none() {
+        manifest.fedrl_version = env!("CARGO_PKG_VERSION").into();
+        manifest.git_revision = env!("FEDRL_GIT_REVISION").into();
+    }
+    run(directory, &batch, manifest, args.output.into())
 }
 
 fn run(directory: &RunDirectory, batch: &Batch, mut manifest: Manifest, output: Output) -> Result<Done> {

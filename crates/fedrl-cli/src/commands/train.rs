@@ -21,17 +21,12 @@ use crate::progress::Progress;
 pub fn train(args: &TrainArgs) -> Result<Done> {
     let mut source = Source::read(&args.config)?;
     args.set.iter().try_for_each(|setting| source.set(setting))?;
+    source.make_paths_absolute()?;
     if source.is_batch() {
         return batch::train(args, source);
     }
     let name = source.name().to_string();
-    let mut experiment = source.experiment()?;
-    if let Some(initial) = &mut experiment.policy.initial {
-        // The run may be resumed from another directory.
-        let path = std::path::absolute(&*initial).with_context(|| format!("policy.initial {initial}"))?;
-        *initial = path.display().to_string();
-    }
-    let setup = Setup::new(experiment, &name)?;
+    let setup = Setup::new(source.experiment()?, &name)?;
     // Read again when training starts; a file that does not fit is refused before anything is made.
     setup.initial()?;
     let choice: DeviceChoice = args.device.parse()?;

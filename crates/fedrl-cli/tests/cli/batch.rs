@@ -1,6 +1,5 @@
 //! Many runs at once: sweeps, seeds, their tables, and that stopping changes nothing.
 
-use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -85,18 +84,42 @@ fn a_batch_that_was_killed_ends_with_the_same_bytes() {
     let many = ["--set", "training.runs=300", "--quiet"];
     place.fedrl(&[&["train", "experiment.toml", "--out", "whole"][..], &many].concat()).done();
     let mut child = place.start(&[&["train", "experiment.toml", "--out", "killed"][..], &many].concat());
-    std::thread::sleep(Duration::from_millis(60));
+    while !place.path("killed/results.jsonl").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    if place.path("killed/results.jsonl").exists() {
-        // As if the machine had gone down in the middle of a line.
-        let mut text = place.read("killed/results.jsonl");
-        text.truncate(text.len().saturating_sub(7));
-        fs::write(place.path("killed/results.jsonl"), text).unwrap();
-    }
     place.fedrl(&["resume", "killed", "--quiet"]).done();
     assert_eq!(place.read("whole/results.jsonl"), place.read("killed/results.jsonl"));
     assert_eq!(place.read("whole/figures/objective-rounds.svg"), place.read("killed/figures/objective-rounds.svg"));
+}
+
+/// As if the machine had gone down in the middle of a line.
+#[test]
+fn a_batch_that_was_cut_anywhere_ends_with_the_same_bytes() {
+    // A list of tables before a plain list: the order in which TOML itself would not write them.
+    let sweep = SWEEP.replace("environment.agents.kappa = [0.0, 1.0]", "\"algorithm.local_step_size\" = [0.05, 0.1]");
+    let place = Place::with(&sweep);
+    place.fedrl(&["train", "experiment.toml", "--out", "run", "--quiet"]).done();
+    let whole = place.read("run/results.jsonl");
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for kept in [0, 5, ends[0], ends[2] + 40, ends[7], whole.len() - 1] {
+        place.write("run/results.jsonl", &whole[..kept]);
+        // What is there can be looked at meanwhile.
+        place.fedrl(&["report", "run", "--quiet"]).done();
+        place.fedrl(&["resume", "run", "--quiet"]).done();
+        assert!(place.read("run/results.jsonl") == whole, "cut after {kept} bytes");
+    }
+}
+
+#[test]
+fn results_of_another_experiment_are_not_continued() {
+    let place = Place::with(SWEEP);
+    place.fedrl(&["train", "experiment.toml", "--out", "run", "--quiet"]).done();
+    let config = place.read("run/config.toml").replace("discount = 0.9", "discount = 0.8");
+    place.write("run/config.toml", &config);
+    let error = place.fedrl(&["resume", "run", "--quiet"]).refused(3);
+    assert!(error.contains("line 1 is not of this batch"), "{error}");
 }
 
 #[test]
@@ -113,12 +136,23 @@ fn what_cannot_be_done_with_a_batch_is_refused_by_name() {
     text = text.replacen("\"seed\":6", "\"seed\":9", 1);
     place.write("run/results.jsonl", &text);
     let error = place.fedrl(&["resume", "run", "--quiet"]).refused(3);
-    assert!(error.contains("line 2 is not the run that belongs there"), "{error}");
+    assert!(error.contains("line 2 is not of this batch, expected that of"), "{error}");
 
-    let deep = ["train", "experiment.toml", "--out", "deep", "--set", "policy.hidden=[4]"];
+    let deep = ["train", "experiment.toml", "--out", "deep", "--set", "policy.bias=true"];
     assert!(place.fedrl(&deep).refused(2).contains("many runs at once are for tabular policies"));
     let error = place.fedrl(&["train", "experiment.toml", "--out", "deep", "--set", "sweep.agents.count=3"]).refused(2);
     assert!(error.contains("sweep.agents.count: expected keys with lists of values"), "{error}");
+    for (setting, reason) in [
+        ("algorithm.discount=1", "algorithm.discount: is 1, expected a number below 1"),
+        ("sweep.training.seed=[1, 2]", "cannot be swept"),
+        ("training.seed=9007199254740992", "expected seeds up to 9007199254740992"),
+        ("environment.agents.reward_kappa=seed", "reward_kappa` is 5"),
+    ] {
+        let error = place.fedrl(&["train", "experiment.toml", "--out", "deep", "--set", setting]).refused(2);
+        assert!(error.contains(reason), "{setting}: {error}");
+    }
+    let error = place.fedrl(&["train", "experiment.toml", "--out", "deep", "--device", "gpu"]).refused(2);
+    assert!(error.contains("--device gpu: tabular runs are made on the CPU"), "{error}");
     assert!(!place.path("deep").exists());
 }
 

@@ -25,7 +25,11 @@ pub struct Tables {
 
 impl Tables {
     /// The tables of `mdp`.
+    ///
+    /// # Panics
+    /// More than 65,536 pairs, which trajectories could not name.
     pub fn new(mdp: Mdp) -> Self {
+        assert!(mdp.reward.len() <= 1 << 16, "at most 65,536 pairs of state and action");
         let first = walk::Thresholds::new(&mdp.initial, mdp.states);
         let next = walk::Thresholds::new(&mdp.transition, mdp.states);
         Tables { mdp, first, next }

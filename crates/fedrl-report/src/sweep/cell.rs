@@ -50,10 +50,13 @@ pub(super) fn read(path: &Path) -> Result<(Vec<String>, Vec<Cell>), ReportError>
         std::fs::read_to_string(path).map_err(|source| ReportError::Read { path: path.into(), expected, source })?;
     let mut axes = Vec::new();
     let mut cells: Vec<Cell> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    // What follows the last end of a line is being written.
+    let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    for (index, line) in lines.enumerate() {
         let line: Line = serde_json::from_str(line).map_err(|source| ReportError::Line {
             path: path.into(),
             line: index + 1,
+            what: "run",
             source,
         })?;
         let values: Vec<Value> = line.settings.values().cloned().collect();

@@ -53,7 +53,10 @@ pub(super) fn over_rounds(sweep: &Sweep, measure: &Measure) -> Result<Option<Str
 
 fn draw(mut lines: Vec<Line>, x: &str, y: &str) -> Result<Option<String>, DrawError> {
     let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
-    lines.iter_mut().for_each(|line| line.points.retain(finite));
+    for line in &mut lines {
+        line.points.retain(finite);
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     lines.retain(|line| line.points.len() > 1);
     if lines.is_empty() || lines.len() > MOST {
         return Ok(None);

@@ -32,6 +32,9 @@ impl Slot<'_> {
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
 const MOST: usize = 1_000_000;
 
+/// The last seed: up to here every one is a number of its own in f64, as parameters are.
+const LAST_SEED: u64 = 1 << 53;
+
 const SECTIONS: [&str; 6] = ["environment", "agents", "policy", "algorithm", "training", "evaluation"];
 
 impl Source {
@@ -87,7 +90,7 @@ impl Source {
     /// Finds the place `a.b`, making the tables on the way to it.
     fn put(&mut self, key: &str, place: &str, fill: impl FnOnce(Slot)) -> Result<(), ConfigError> {
         let error = |problem: &str| ConfigError::at(place, "", problem);
-        let path: Vec<&str> = key.split('.').collect();
+        let path: Vec<&str> = key.split('.').map(|part| part.trim_matches('"')).collect();
         let Some((last, parents)) = path.split_last().filter(|_| path.iter().all(|part| !part.is_empty())) else {
             return Err(error("expected key=value, as in training.rounds=20"));
         };
@@ -100,12 +103,19 @@ impl Source {
         Ok(())
     }
 
-    /// The text as it is now, TOML again.
+    /// Makes the paths in the text absolute, so that a run can be resumed from another directory.
     ///
     /// # Errors
-    /// It cannot be written as TOML.
-    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string(&self.table)
+    /// A path that has none.
+    pub fn make_paths_absolute(&mut self) -> Result<(), ConfigError> {
+        let name = self.name.clone();
+        let Some(Value::Table(policy)) = self.table.get_mut("policy") else { return Ok(()) };
+        if let Some(Value::String(path)) = policy.get_mut("initial") {
+            let absolute = std::path::absolute(&*path)
+                .map_err(|error| ConfigError::at(&name, "policy.initial", format!("{path}: {error}")))?;
+            *path = absolute.display().to_string();
+        }
+        Ok(())
     }
 
     /// The experiment that the text describes.
@@ -200,6 +210,10 @@ impl Source {
         ];
         if let Some((key, count)) = counts.iter().find(|(_, count)| !(1..=MOST).contains(count)) {
             return fail(key, format!("is {count}, expected a whole number from 1 to {MOST}"));
+        }
+        let (seed, runs) = (experiment.training.seed, u64::from(experiment.training.runs));
+        if seed > LAST_SEED - (runs - 1) {
+            return fail("training.seed", format!("is {seed}, expected seeds up to {LAST_SEED}"));
         }
         let (participation, agents) = (experiment.agents.participation, experiment.agents.count);
         if !(participation > 0.0 && participation <= 1.0) {

@@ -32,20 +32,40 @@ impl Source {
     /// # Errors
     /// A sweep that is no table of lists, or a combination that is no experiment.
     pub fn points(mut self) -> Result<Vec<Point>, ConfigError> {
-        let axes = match self.table.remove("sweep") {
-            None => Vec::new(),
-            Some(values) => {
-                let mut axes = Vec::new();
-                self.gather("", values, &mut axes)?;
-                axes
-            }
-        };
+        let axes = self.take_axes()?;
         let count = axes.iter().fold(1usize, |count, (_, values)| count.saturating_mul(values.len()));
         if count > MOST {
             let problem = format!("has {count} combinations, expected at most {MOST}");
             return Err(ConfigError::at(&self.name, "sweep", problem));
         }
         (0..count).map(|index| self.point(&axes, index)).collect()
+    }
+
+    /// Removes `[sweep]` and gives its keys with their values.
+    fn take_axes(&mut self) -> Result<Vec<(String, Vec<Value>)>, ConfigError> {
+        let mut axes = Vec::new();
+        if let Some(values) = self.table.remove("sweep") {
+            self.gather("", values, &mut axes)?;
+        }
+        Ok(axes)
+    }
+
+    /// The text as it is now, TOML again, with the sweep in its order: that of the axes matters, and
+    /// TOML would put lists of tables last.
+    ///
+    /// # Errors
+    /// The sweep makes no sense.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        let mut rest = self.clone();
+        let axes = rest.take_axes()?;
+        let mut text = toml::to_string(&rest.table).map_err(|error| ConfigError::at(&self.name, "", error))?;
+        if !axes.is_empty() {
+            text += "\n[sweep]\n";
+        }
+        for (key, values) in axes {
+            text += &format!("{} = {}\n", Value::String(key), Value::Array(values));
+        }
+        Ok(text)
     }
 
     /// The lists of values under `prefix`, by their whole keys.
@@ -57,6 +77,14 @@ impl Source {
             }),
             Value::Array(_) if axes.iter().any(|(key, _)| key == prefix) => {
                 Err(ConfigError::at(&self.name, &format!("sweep.{prefix}"), "is given twice"))
+            }
+            Value::Array(_) if ["training.seed", "training.runs"].contains(&prefix) => {
+                let problem = "cannot be swept; `training.seed` and `training.runs` say which seeds every point has";
+                Err(ConfigError::at(&self.name, &format!("sweep.{prefix}"), problem))
+            }
+            Value::Array(values) if repeated(&values).is_some() => {
+                let problem = format!("has the value {} twice", repeated(&values).unwrap_or_default());
+                Err(ConfigError::at(&self.name, &format!("sweep.{prefix}"), problem))
             }
             Value::Array(values) if !values.is_empty() && !prefix.is_empty() => {
                 axes.push((prefix.to_string(), values));
@@ -82,6 +110,12 @@ impl Source {
         }
         Ok(Point { settings, experiment: source.experiment()? })
     }
+}
+
+/// A value that is there more than once.
+fn repeated(values: &[Value]) -> Option<String> {
+    let labels: Vec<Json> = values.iter().map(label).collect();
+    (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])).map(|index| labels[index].to_string())
 }
 
 /// A value as it is shown: a table as its `name` and the rest.
@@ -151,6 +185,17 @@ mod tests {
     }
 
     #[test]
+    fn the_text_that_is_written_has_the_same_points() {
+        let sweep = "[sweep]\nalgorithm = [{ name = \"pavg\" }, { name = \"fedsvrpg-m\", beta = 0.5 }]\n\
+                     \"algorithm.local_step_size\" = [0.02, 0.01]\nenvironment.agents.kappa = [0, 0.5]";
+        let source = Source::parse("x.toml", &format!("{TEXT}\n{sweep}")).unwrap();
+        let again = Source::parse("x.toml", &source.to_toml().unwrap()).unwrap();
+        let settings =
+            |source: Source| source.points().unwrap().into_iter().map(|point| point.settings).collect::<Vec<_>>();
+        assert_eq!(settings(source), settings(again));
+    }
+
+    #[test]
     fn a_sweep_that_makes_no_sense_says_what_was_expected() {
         let error = |sweep: &str| points(sweep).unwrap_err();
         assert!(
@@ -161,6 +206,8 @@ mod tests {
             error("[sweep]\n\"algorithm.beta\" = [1]\nalgorithm.beta = [2]")
                 .contains("sweep.algorithm.beta: is given twice")
         );
+        assert!(error("[sweep]\nalgorithm.beta = [0.1, 0.2, 0.1]").contains("has the value 0.1 twice"));
+        assert!(error("[sweep]\ntraining.seed = [1, 2]").contains("cannot be swept"));
         assert!(error("[sweep]").contains("x.toml: sweep: expected keys with lists"));
         assert!(error("[sweep]\n\"algorithm.name\" = []").contains("expected keys with lists of values"));
         assert!(error("[sweep]\n\"algorithm.name\" = [\"pav\"]").contains("did you mean `pavg`?"));
