@@ -100,11 +100,13 @@ fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Ins
         let (name, value) = setting.split_once('=').ok_or_else(expected)?;
         let (name, value) = (name.trim(), value.trim());
         let parameter = Instance::parameters(environment.spec()).find(|parameter| parameter.name == name);
-        let choice = match parameter.map(|parameter| parameter.range) {
-            Some(Range::Choice(words)) => words.iter().position(|word| *word == value),
-            _ => None,
+        let number = match parameter.map(|parameter| parameter.range) {
+            Some(Range::Choice(words)) => match words.iter().position(|word| *word == value) {
+                Some(place) => Ok(place as f64),
+                None => Err(Usage(format!("--set {setting}: {}", fedrl_core::unknown_name("value", value, words)))),
+            },
+            _ => value.parse().map_err(|_| expected()),
         };
-        let number = choice.map_or_else(|| value.parse().map_err(|_| expected()), |place| Ok(place as f64));
         given.insert(name.to_string(), number?);
     }
     Ok(Instance::new(environment, given).map_err(|error| Usage(error.to_string()))?)

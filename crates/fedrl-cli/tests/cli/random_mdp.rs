@@ -66,7 +66,8 @@ fn the_table_of_the_paper_comes_out_where_importance_weights_have_collapsed() {
     }
 }
 
-/// With trajectories of 32 steps the weights are healthy, and the ordering is the other way around.
+/// With trajectories of 32 steps half of the weights have not collapsed, and the ordering is the other
+/// way around.
 #[test]
 fn with_short_trajectories_a_small_beta_does_not_help() {
     let settings = [KAPPAS, "algorithm.horizon=32", "sweep.algorithm.beta=[0.1, 1.0]"];
