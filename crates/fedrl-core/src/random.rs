@@ -119,7 +119,7 @@ pub fn philox(counter: Block, key_low: u32, key_high: u32) -> Block {
 /// How many counters [`philox_lanes`] takes at once.
 pub const LANES: usize = 16;
 
-/// [`philox`] of many counters under one key, natively: word i of every block is in array i. The
+/// [`philox()`] of many counters under one key, natively: word i of every block is in array i. The
 /// processor's widest vectors are used.
 pub fn philox_lanes(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
     #[cfg(target_arch = "x86_64")]

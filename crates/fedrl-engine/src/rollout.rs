@@ -120,6 +120,10 @@ pub(crate) fn rollout<F: Number>(
             }
         }
     }
+    for (index, lane) in lanes.iter_mut().enumerate() {
+        replicas[index / batch].simulator.observe(&lane.state, &mut lane.observation);
+        lane.lived.final_observation.clone_from(&lane.observation);
+    }
     let mut lived = lanes.into_iter().map(|lane| lane.lived);
     let replicas = replicas.iter().map(|_| lived.by_ref().take(batch).collect()).collect();
     Ok(Trajectories { replicas, margins })
@@ -128,4 +132,41 @@ pub(crate) fn rollout<F: Number>(
 /// A tensor's numbers on the host.
 pub(crate) fn read<F: Number, const D: usize>(tensor: Tensor<D>) -> Result<Vec<F>, EngineError> {
     tensor.try_into_vec_as::<F>().map_err(|error| EngineError::Device(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use fedrl_core::random::Key;
+    use fedrl_envs::{CartPole, Environment, Instance};
+    use fedrl_models::{Policy, PolicyConfig};
+
+    use super::*;
+    use crate::Engine;
+
+    /// Twenty trajectories of at most `horizon` steps, always the same ones.
+    fn lived(horizon: usize) -> Vec<Trajectory<f64>> {
+        let spec = CartPole.spec();
+        let policy = Policy::new(&PolicyConfig::default(), &spec.observation, &spec.action).unwrap();
+        let key = Key { low: 1, high: 2 };
+        let theta: Vec<f64> = policy.initial(key).into_iter().map(f64::from).collect();
+        let simulator = Instance::new(&CartPole, Default::default()).unwrap().simulator();
+        let replica = Replica { theta: &theta, simulator: &simulator, spec, key };
+        Engine::double().rollout(&policy, &[replica], 20, horizon, Mode::Sampled).unwrap().replicas.remove(0)
+    }
+
+    #[test]
+    fn truncation_is_not_termination_and_the_final_observation_is_kept() {
+        let (short, long) = (lived(15), lived(200));
+        for (short, long) in short.iter().zip(&long) {
+            assert_eq!(short.len(), long.len().min(15));
+            assert_eq!(short.terminated, long.len() <= 15);
+            if !short.terminated {
+                assert_eq!(short.final_observation, long.observations[15 * 4..16 * 4]);
+            }
+            assert!(long.terminated, "a random policy falls within 200 steps");
+            let [x, _, angle, _] = long.final_observation[..] else { panic!("four numbers") };
+            assert!(x.abs() > 2.4 || angle.abs() > 12f64.to_radians(), "{:?}", long.final_observation);
+        }
+        assert!(short.iter().any(|tau| tau.terminated) && short.iter().any(|tau| !tau.terminated));
+    }
 }

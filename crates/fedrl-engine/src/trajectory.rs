@@ -11,7 +11,9 @@ pub struct Trajectory<F> {
     pub actions: Vec<F>,
     /// Rewards, `[len]`.
     pub rewards: Vec<F>,
-    /// Whether the episode ended by itself rather than by the horizon.
+    /// What was seen after the last step, `[observation width]`: where a value is bootstrapped from.
+    pub final_observation: Vec<F>,
+    /// Whether the episode ended by itself: nothing follows. If not, it was truncated by the horizon.
     pub terminated: bool,
 }
 

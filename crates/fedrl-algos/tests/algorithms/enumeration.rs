@@ -58,6 +58,7 @@ impl Enumerated {
                 observations: steps.iter().flat_map(|&(state, _)| one_hot(state)).collect(),
                 actions: steps.iter().map(|&(_, action)| action as f64).collect(),
                 rewards: steps.iter().map(|&(state, action)| reward(state, action)).collect(),
+                final_observation: Vec::new(),
                 terminated: false,
             });
         }
