@@ -34,7 +34,7 @@ pub enum Outline {
     Rectangle {
         /// Its middle.
         centre: [f64; 2],
-        /// Half its width and height.
+        /// Half its width and height; infinite where it has no end.
         half: [f64; 2],
     },
 }

@@ -111,7 +111,7 @@ fn the_view_follows_the_torso_over_marks_that_stay() {
     let there = picture(&Walker2d, &[], &state);
     assert_eq!(here.view.y, there.view.y);
     close(there.view.x, here.view.x.map(|x| x + 7.3));
-    let [left, right] = there.view.x;
+    let [left, right] = there.view.x.map(|x| 7.3 + 3.0 * (x - 7.3));
     let marks: Vec<f64> = there
         .pieces
         .iter()

@@ -71,15 +71,15 @@ fn view(rest: &[Drawn], x: f64) -> View {
     View { x: [x - width, x + width], y: [-0.15 * height, 1.5 * height] }
 }
 
-/// The floor, its surface at 0, with marks a power of ten metres apart: 1 m for robots as they are.
+/// An endless floor, its surface at 0, with marks as far as three views go. They are a power of ten
+/// metres apart: 1 m for robots about as large as they are.
 fn floor(view: &View) -> Vec<Piece> {
     let [left, right] = view.x;
-    let (middle, half) = ((left + right) / 2.0, (right - left) / 2.0);
-    let depth = -view.y[0] / 2.0;
-    let mut pieces = vec![Piece::rectangle([middle, -depth], [half, depth], Tone::Ground)];
-    let apart = 10f64.powf(half.log10().floor());
-    let first = (left / apart).ceil();
-    let marks = (0..=20).map(|i| (first + f64::from(i)) * apart).take_while(|&x| x <= right);
-    pieces.extend(marks.map(|x| Piece::rectangle([x, -depth / 2.0], [half / 150.0, depth / 2.0], Tone::Mark)));
+    let (middle, half, depth) = ((left + right) / 2.0, (right - left) / 2.0, -view.y[0]);
+    let mut pieces = vec![Piece::rectangle([middle, -100.0 * depth], [f64::INFINITY, 100.0 * depth], Tone::Ground)];
+    let apart = 10f64.powf((half / 2.0).log10().round());
+    let first = ((middle - 3.0 * half) / apart).ceil();
+    let marks = (0..=40).map(|i| (first + f64::from(i)) * apart).take_while(|&x| x <= middle + 3.0 * half);
+    pieces.extend(marks.map(|x| Piece::rectangle([x, -depth / 4.0], [half / 150.0, depth / 4.0], Tone::Mark)));
     pieces
 }
