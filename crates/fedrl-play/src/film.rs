@@ -58,12 +58,7 @@ pub struct Film {
 /// # Errors
 /// An environment has no shape, or it would be too much of something.
 pub fn film(scenes: &[(&Instance, &Episode)], width: Option<usize>) -> Result<Film, PlayError> {
-    if !(1..=MAX_SCENES).contains(&scenes.len()) {
-        return Err(PlayError::Scenes(scenes.len()));
-    }
-    if let Some(width) = width.filter(|width| !WIDTHS.contains(width)) {
-        return Err(PlayError::Width(width));
-    }
+    check(scenes.iter().map(|(instance, _)| *instance), width)?;
     let first: Vec<Picture> = scenes.iter().map(|scene| picture(*scene, 0)).collect::<Result<_, _>>()?;
     let durations: Vec<f64> = first.iter().map(|picture| picture.step_s.min(LONGEST_STEP_S)).collect();
     let lengths: Vec<usize> = scenes.iter().map(|(_, episode)| episode.len()).collect();
@@ -84,6 +79,25 @@ pub fn film(scenes: &[(&Instance, &Episode)], width: Option<usize>) -> Result<Fi
         reel.add(&canvas, if last { LAST_DELAY } else { clock.delay })?;
     }
     Ok(Film { gif: reel.encoder.into_inner()?, width, height, frames: clock.frames, columns: grid.columns() })
+}
+
+/// Whether these variants can be shown side by side, before anything has been played.
+///
+/// # Errors
+/// An environment has no shape, or it would be too much of something.
+pub fn check<'a>(
+    instances: impl ExactSizeIterator<Item = &'a Instance>,
+    width: Option<usize>,
+) -> Result<(), PlayError> {
+    if let Some(width) = width.filter(|width| !WIDTHS.contains(width)) {
+        return Err(PlayError::Width(width));
+    }
+    let count = instances.len();
+    for instance in instances {
+        let spec = instance.spec();
+        instance.picture(&vec![0.0; spec.state_width]).ok_or(PlayError::Shapeless(spec.id))?;
+    }
+    if (1..=MAX_SCENES).contains(&count) { Ok(()) } else { Err(PlayError::Scenes(count)) }
 }
 
 /// What is to be seen after so many steps.

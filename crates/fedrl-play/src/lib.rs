@@ -12,5 +12,5 @@ mod grid;
 mod palette;
 
 pub use episode::Episode;
-pub use film::{Film, MAX_FRAMES, PlayError, film};
+pub use film::{Film, MAX_FRAMES, PlayError, check, film};
 pub use grid::{MAX_SCENES, WIDTHS};
