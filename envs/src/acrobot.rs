@@ -5,7 +5,7 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::parameter::value;
-use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Range, Spec};
+use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Picture, Piece, Range, Spec, Tone, View};
 
 /// Acrobot-v1. State: angle of the first link from hanging straight down (rad), angle of the
 /// second from the first (rad), and their velocities (rad/s). Observation: cosine and sine of
@@ -34,6 +34,9 @@ const TIP_2: usize = 10;
 const GOAL: usize = 11;
 const INIT_LOW: usize = 12;
 const INIT_WIDTH: usize = 13;
+
+/// Duration of a step, s.
+const DURATION: f64 = 0.2;
 
 /// Angles and velocities, or their rates of change.
 #[derive(CubeType, Clone, Copy)]
@@ -226,14 +229,41 @@ impl Environment for Acrobot {
         table[WEIGHT_1] = (m1 * c1 + m2 * l1) * gravity;
         table[WEIGHT_2] = m2 * c2 * gravity;
         table[TORQUE] = value("torque_scale");
-        table[TIME_STEP] = 0.2;
+        table[TIME_STEP] = DURATION;
         table[GREATEST_SPEED_1] = 4.0 * PI;
         table[GREATEST_SPEED_2] = 9.0 * PI;
         table[TIP_1] = if scaled { l1 } else { 1.0 };
         table[TIP_2] = if scaled { l2 } else { 1.0 };
-        table[GOAL] = value("goal_height") * if scaled { (l1 + l2) / 2.0 } else { 1.0 };
+        table[GOAL] = goal(given);
         table[INIT_LOW] = init_low;
         table[INIT_WIDTH] = init_high - init_low;
         Ok(table)
     }
+
+    /// Links have their lengths. A fixed goal is for links of 1 m: the line is at its height, which the
+    /// tip of other links need not cross.
+    fn picture(&self, given: &Parameters, state: &[f64]) -> Option<Picture> {
+        let [l1, l2] = ["link_length_1", "link_length_2"].map(|name| value(&PARAMETERS, given, name));
+        let below = |[x, y]: [f64; 2], length: f64, angle: f64| [x + length * angle.sin(), y - length * angle.cos()];
+        let elbow = below([0.0, 0.0], l1, state[0]);
+        let tip = below(elbow, l2, state[0] + state[1]);
+        let goal = goal(given);
+        let (reach, thick) = (l1 + l2, 0.025 * (l1 + l2));
+        let pieces = vec![
+            Piece::rectangle([0.0, goal], [reach, 0.2 * thick], Tone::Mark),
+            Piece::capsule([[0.0, 0.0], elbow], thick, Tone::Body),
+            Piece::capsule([elbow, tip], thick, Tone::Limb),
+            Piece::capsule([[0.0, 0.0]; 2], 0.6 * thick, Tone::Ground),
+        ];
+        let half = 1.1 * reach;
+        let view = View { x: [-half, half], y: [(1.1 * goal).min(-half), (1.1 * goal).max(half)] };
+        Some(Picture { pieces, view, step_s: DURATION })
+    }
+}
+
+/// What the tip has to exceed, m above the fixed joint.
+fn goal(given: &Parameters) -> f64 {
+    let value = |name: &str| value(&PARAMETERS, given, name);
+    let mean_length = (value("link_length_1") + value("link_length_2")) / 2.0;
+    value("goal_height") * if value("goal") == 1.0 { mean_length } else { 1.0 }
 }

@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::parameter::value;
-use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Range, Spec};
+use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Picture, Piece, Range, Spec, Tone, View};
 
 /// CartPole-v1. State and observation: cart position (m), cart velocity (m/s), pole angle from
 /// the vertical (rad), pole angular velocity (rad/s). Actions: 0 pushes left, 1 right.
@@ -26,6 +26,11 @@ const INIT_LOW: usize = 7;
 const INIT_WIDTH: usize = 8;
 const POSITION_LIMIT: usize = 9;
 const ANGLE_LIMIT: usize = 10;
+
+/// Greatest distance from the middle of the track, m.
+const LIMIT: f64 = 2.4;
+/// Half the width and height of the cart as it is drawn, m.
+const CART: [f64; 2] = [0.2, 0.12];
 
 #[cube]
 impl Dynamics for CartPole {
@@ -127,7 +132,7 @@ impl Environment for CartPole {
         if init_low > init_high {
             return Err(contradiction(&format!("`init_low` ({init_low}) is greater than `init_high` ({init_high})")));
         }
-        let half_length = given.get("pole_length").map_or_else(|| value("length"), |full| full / 2.0);
+        let half_length = half_length(given);
         let (mass_cart, mass_pole) = (value("masscart"), value("masspole"));
 
         let mut table = vec![0.0; 11];
@@ -140,8 +145,33 @@ impl Environment for CartPole {
         table[POLE_MASS_LENGTH] = mass_pole * half_length;
         table[INIT_LOW] = init_low;
         table[INIT_WIDTH] = init_high - init_low;
-        table[POSITION_LIMIT] = 2.4;
+        table[POSITION_LIMIT] = LIMIT;
         table[ANGLE_LIMIT] = 12.0 * 2.0 * PI / 360.0;
         Ok(table)
     }
+
+    /// The pole has its length; the cart is as large as Gymnasium draws it. Marks are where the track
+    /// ends.
+    fn picture(&self, given: &Parameters, state: &[f64]) -> Option<Picture> {
+        let (cart_x, angle) = (state[0], state[2]);
+        let length = 2.0 * half_length(given);
+        let foot = [cart_x, CART[1]];
+        let tip = [foot[0] + length * angle.sin(), foot[1] + length * angle.cos()];
+        let end_mark = |x: f64| Piece::rectangle([x, 0.0], [0.015, 0.06], Tone::Mark);
+        let pieces = vec![
+            Piece::rectangle([0.0, 0.0], [LIMIT, 0.015], Tone::Ground),
+            end_mark(-LIMIT),
+            end_mark(LIMIT),
+            Piece::rectangle([cart_x, 0.0], CART, Tone::Body),
+            Piece::capsule([foot, tip], 0.03, Tone::Limb),
+        ];
+        let wide = LIMIT + 0.4;
+        let view = View { x: [-wide, wide], y: [-0.3, length.max(0.6) + 0.4] };
+        Some(Picture { pieces, view, step_s: value(&PARAMETERS, given, "tau") })
+    }
+}
+
+/// Half the pole's length, m.
+fn half_length(given: &Parameters) -> f64 {
+    given.get("pole_length").map_or_else(|| value(&PARAMETERS, given, "length"), |full| full / 2.0)
 }

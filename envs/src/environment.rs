@@ -5,7 +5,7 @@
 use cubecl::prelude::*;
 use fedrl_core::{Real, Scalar, Space};
 
-use crate::{Mdp, Parameter, ParameterError, Parameters};
+use crate::{Mdp, Parameter, ParameterError, Parameters, Picture};
 
 /// An environment's description for people and for the programs that size buffers.
 #[derive(Debug)]
@@ -100,6 +100,11 @@ pub trait Environment: Simulate<f32> + Simulate<f64> {
     /// The whole decision process with these parameters, where it has finitely many states; rewards
     /// neither scaled nor shifted.
     fn mdp(&self, _given: &Parameters) -> Option<Mdp> {
+        None
+    }
+
+    /// What `state` looks like with these parameters, where there is something to see.
+    fn picture(&self, _given: &Parameters, _state: &[f64]) -> Option<Picture> {
         None
     }
 }

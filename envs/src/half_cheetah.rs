@@ -10,10 +10,10 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::planar::{
-    BLOWN_UP, Body, Capsule, Joint, RESET_NOISE, Robot, Shape, Softness, coefficients, parameters, progress,
+    BLOWN_UP, Body, Capsule, Joint, RESET_NOISE, Robot, Shape, Softness, coefficients, parameters, picture, progress,
     reset_coordinates, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Spec};
+use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
 
 /// HalfCheetah-v5. State: nine coordinates (torso x, z in m, angle in rad; angles of back thigh,
 /// shin and foot, front thigh, shin and foot in rad), then their velocities. Observation: the
@@ -149,5 +149,9 @@ impl Environment for HalfCheetah {
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {
         Ok(coefficients::<Self>(&ROBOT, SPEC.parameters, given))
+    }
+
+    fn picture(&self, given: &Parameters, state: &[f64]) -> Option<Picture> {
+        Some(picture::<Self>(&ROBOT, SPEC.parameters, given, state))
     }
 }

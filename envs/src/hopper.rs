@@ -11,10 +11,10 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::planar::{
-    Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, progress,
+    Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, picture, progress,
     reset_coordinates, reset_velocities, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Spec};
+use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
 
 /// Hopper-v5. State: six coordinates (torso x, z in m, angle in rad; angles of thigh, leg and
 /// foot in rad), then their velocities. Observation: the state without x, velocities clipped to
@@ -148,5 +148,9 @@ impl Environment for Hopper {
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {
         Ok(coefficients::<Self>(&ROBOT, SPEC.parameters, given))
+    }
+
+    fn picture(&self, given: &Parameters, state: &[f64]) -> Option<Picture> {
+        Some(picture::<Self>(&ROBOT, SPEC.parameters, given, state))
     }
 }

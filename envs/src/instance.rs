@@ -1,6 +1,6 @@
 //! One environment with its parameters set.
 
-use crate::{Environment, Mdp, Parameter, ParameterError, Parameters, Precision, Range, Spec};
+use crate::{Environment, Mdp, Parameter, ParameterError, Parameters, Picture, Precision, Range, Spec};
 
 /// Parameters that every environment has: reward heterogeneity.
 const COMMON: [Parameter; 2] = [
@@ -85,6 +85,11 @@ impl Instance {
         let mut mdp = self.environment.mdp(&self.given)?;
         mdp.reward.iter_mut().for_each(|reward| *reward = *reward * scale + shift);
         Some(mdp)
+    }
+
+    /// What `state` looks like, where there is something to see.
+    pub fn picture(&self, state: &[f64]) -> Option<Picture> {
+        self.environment.picture(&self.given, state)
     }
 
     /// The environment at the precision `F`, ready to run.

@@ -8,10 +8,10 @@ use cubecl::prelude::*;
 use fedrl_core::{Real, Space};
 
 use crate::planar::{
-    BLOWN_UP, Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, progress,
-    reset_coordinates, reset_velocities, within,
+    BLOWN_UP, Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, picture,
+    progress, reset_coordinates, reset_velocities, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Spec};
+use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
 
 /// Walker2d-v5. State: nine coordinates (torso x, z in m, angle in rad; angles of thigh, leg and
 /// foot, then of the left thigh, leg and foot in rad), then their velocities. Observation: the
@@ -150,5 +150,9 @@ impl Environment for Walker2d {
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {
         Ok(coefficients::<Self>(&ROBOT, SPEC.parameters, given))
+    }
+
+    fn picture(&self, given: &Parameters, state: &[f64]) -> Option<Picture> {
+        Some(picture::<Self>(&ROBOT, SPEC.parameters, given, state))
     }
 }

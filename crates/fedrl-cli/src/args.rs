@@ -22,6 +22,12 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Returns of a run's policy in environment variants, trained on or not.
     Eval(EvalArgs),
+    /// Animate an episode in each of several variants, side by side, as a GIF.
+    ///
+    /// Of a run: the episode number N of those that `fedrl eval` evaluates on the CPU, in every variant
+    /// of a set. Of an environment: random actions. It plays in real time and at one scale; what is over
+    /// has a thick frame.
+    Play(PlayArgs),
     /// Write a run's HTML report.
     Report(ReportArgs),
     /// Compare runs by their training returns, seed by seed.
@@ -106,6 +112,42 @@ pub struct EvalArgs {
     /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
     #[arg(long, default_value = "auto")]
     pub device: String,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl play`.
+#[derive(Debug, clap::Args)]
+pub struct PlayArgs {
+    /// The run directory, or an environment's id.
+    #[arg(value_name = "RUN|ENV")]
+    pub what: String,
+    /// Of a run: agents, interpolation, extrapolation, or a TOML file with families of values by
+    /// parameter [default: agents].
+    #[arg(long)]
+    pub on: Option<String>,
+    /// Of a run: latest, best, or a round that has a checkpoint [default: latest].
+    #[arg(long)]
+    pub checkpoint: Option<String>,
+    /// Of a run: take the most probable action instead of sampling.
+    #[arg(long)]
+    pub greedy: bool,
+    /// Of an environment: set one of its parameters; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Which episode, from 1.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub episode: usize,
+    /// Stop after so many steps [default: when the episode is truncated].
+    #[arg(long)]
+    pub steps: Option<usize>,
+    /// Width of the picture [default: 320 per column of scenes].
+    #[arg(long, value_name = "PIXELS")]
+    pub width: Option<usize>,
+    /// The file to write, in place of what is there [default: RUN/play.gif, or ENV.gif here].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// How much is said.
     #[command(flatten)]
     pub output: OutputArgs,

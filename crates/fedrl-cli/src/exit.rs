@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use fedrl_engine::DeviceError;
+use fedrl_play::PlayError;
 use fedrl_report::ReportError;
 use fedrl_train::{CheckpointError, ConfigError, RunError, TrainError};
 
@@ -54,6 +55,9 @@ fn classify(error: &Error) -> u8 {
             return 2;
         }
         if let Some(ReportError::Incomparable(_)) = cause.downcast_ref() {
+            return 2;
+        }
+        if cause.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Encode(_))) {
             return 2;
         }
         match cause.downcast_ref::<TrainError>() {

@@ -1,4 +1,4 @@
-//! `fedrl`: train a policy over agents whose environments differ, resume, evaluate, report,
+//! `fedrl`: train a policy over agents whose environments differ, resume, evaluate, play, report,
 //! compare.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 bad usage or
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::train(&args),
         Command::Resume(args) => commands::train::resume(&args),
         Command::Eval(args) => commands::eval::run(&args),
+        Command::Play(args) => commands::play::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Env(args) => commands::env::run(&args.command),

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
 pub use pass::Pass;
-pub use rollout::{Mode, Replica};
+pub use rollout::{Mode, Replica, states};
 pub use trajectory::{Trajectories, Trajectory};
 
 /// A scalar that the engine computes with: f32 on any device, f64 on the CPU.

@@ -50,14 +50,7 @@ struct Lane<F> {
 
 impl<F: Precision> Lane<F> {
     fn new(replica: &Replica<F>, trajectory: usize, observations: usize) -> Self {
-        let draws: Vec<F> = (0..replica.spec.reset_draws)
-            .map(|i| {
-                let block = draw(replica.key, trajectory, 0, i / 4, RESET);
-                F::unit([block.a, block.b, block.c, block.d][i % 4])
-            })
-            .collect();
-        let mut state = vec![F::default(); replica.spec.state_width];
-        replica.simulator.reset(&draws, &mut state);
+        let state = first_state(replica, trajectory);
         Lane { state, observation: vec![F::default(); observations], lived: Trajectory::default(), done: false }
     }
 
@@ -75,7 +68,7 @@ impl<F: Precision> Lane<F> {
             }
             Mode::Sampled => head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin,
         };
-        let draws: [F; STEP_DRAWS] = [F::unit(random[0].d), F::unit(random[0].c)];
+        let draws = step_draws(random[0]);
         let transition = replica.simulator.step(&draws[..replica.spec.step_draws], &mut self.state, action);
         self.lived.observations.extend_from_slice(&self.observation);
         self.lived.rewards.push(transition.reward);
@@ -83,6 +76,36 @@ impl<F: Precision> Lane<F> {
         self.done = transition.terminated;
         margin
     }
+}
+
+fn first_state<F: Precision>(replica: &Replica<F>, trajectory: usize) -> Vec<F> {
+    let draws: Vec<F> = (0..replica.spec.reset_draws)
+        .map(|i| {
+            let block = draw(replica.key, trajectory, 0, i / 4, RESET);
+            F::unit([block.a, block.b, block.c, block.d][i % 4])
+        })
+        .collect();
+    let mut state = vec![F::default(); replica.spec.state_width];
+    replica.simulator.reset(&draws, &mut state);
+    state
+}
+
+/// The environment's draws from the first block of a step.
+fn step_draws<F: Precision>(random: Block) -> [F; STEP_DRAWS] {
+    [F::unit(random.d), F::unit(random.c)]
+}
+
+/// The states of the trajectory number `trajectory` of a rollout of `replica`, the last one included:
+/// made again from its draws and the actions that it `lived` through, as trajectories do not keep them.
+pub fn states<F: Precision>(replica: &Replica<F>, trajectory: usize, lived: &Trajectory<F>) -> Vec<Vec<F>> {
+    let mut state = first_state(replica, trajectory);
+    let mut states = vec![state.clone()];
+    for (time, action) in lived.actions.chunks(replica.spec.action.width()).enumerate() {
+        let draws = step_draws(draw(replica.key, trajectory, time, 0, ACTION));
+        replica.simulator.step(&draws[..replica.spec.step_draws], &mut state, action);
+        states.push(state.clone());
+    }
+    states
 }
 
 pub(crate) fn rollout<F: Number>(

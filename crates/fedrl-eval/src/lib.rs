@@ -1,7 +1,7 @@
 //! How a policy does in environments, trained on or not.
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Mode, Replica, for_blocks};
+use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory, for_blocks, states};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
 use fedrl_stats::{bootstrap_interval, cvar, mean};
@@ -66,22 +66,8 @@ pub fn evaluate(
     instances: &[Instance],
     protocol: &Protocol,
 ) -> Result<Evaluation, EngineError> {
-    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
-    let key = Key::new(protocol.seed, Purpose::Evaluation);
-    let replicas: Vec<Replica<f32>> = instances
-        .iter()
-        .zip(&simulators)
-        .enumerate()
-        .map(|(i, (instance, simulator))| Replica {
-            theta,
-            simulator,
-            spec: instance.spec(),
-            key: key.child([i as u32, 0, 0, 0]),
-        })
-        .collect();
-    let returns = for_blocks(&replicas, engine.one_by_one(), |block| {
-        let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;
-        Ok(lived.replicas.iter().map(|episodes| episodes.iter().map(|e| e.total_reward()).collect()).collect())
+    let returns: Vec<Vec<f64>> = lived(engine, policy, theta, instances, protocol, |_, episodes| {
+        episodes.iter().map(Trajectory::total_reward).collect()
     })?;
 
     let summarise = |(index, (instance, returns)): (usize, (&Instance, Vec<f64>))| {
@@ -99,6 +85,68 @@ pub fn evaluate(
     let means: Vec<f64> = variants.iter().map(|variant| variant.mean).collect();
     let worst = means.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(Evaluation { mean: mean(&means), worst, cvar: cvar(&means, CVAR_SHARE), variants })
+}
+
+/// One episode of an evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watched {
+    /// The states, the last one included.
+    pub states: Vec<Vec<f32>>,
+    /// Undiscounted return.
+    pub total_reward: f64,
+    /// Whether it ended by itself.
+    pub terminated: bool,
+}
+
+/// The episode number `episode`, from 0 and below the protocol's number of episodes, of what
+/// [`evaluate`] evaluates in every one of `instances`.
+///
+/// # Errors
+/// The device failed.
+pub fn watch(
+    engine: &Engine<f32>,
+    policy: &Policy,
+    theta: &[f32],
+    instances: &[Instance],
+    protocol: &Protocol,
+    episode: usize,
+) -> Result<Vec<Watched>, EngineError> {
+    lived(engine, policy, theta, instances, protocol, |replica, episodes| {
+        let seen = &episodes[episode];
+        Watched {
+            states: states(replica, episode, seen),
+            total_reward: seen.total_reward(),
+            terminated: seen.terminated,
+        }
+    })
+}
+
+/// What `summary` makes of the episodes in every one of `instances`.
+fn lived<T: Send>(
+    engine: &Engine<f32>,
+    policy: &Policy,
+    theta: &[f32],
+    instances: &[Instance],
+    protocol: &Protocol,
+    summary: impl Fn(&Replica<f32>, &[Trajectory<f32>]) -> T + Sync + Send,
+) -> Result<Vec<T>, EngineError> {
+    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+    let key = Key::new(protocol.seed, Purpose::Evaluation);
+    let replicas: Vec<Replica<f32>> = instances
+        .iter()
+        .zip(&simulators)
+        .enumerate()
+        .map(|(i, (instance, simulator))| Replica {
+            theta,
+            simulator,
+            spec: instance.spec(),
+            key: key.child([i as u32, 0, 0, 0]),
+        })
+        .collect();
+    for_blocks(&replicas, engine.one_by_one(), |block| {
+        let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;
+        Ok(block.iter().zip(&lived.replicas).map(|(replica, episodes)| summary(replica, episodes)).collect())
+    })
 }
 
 #[cfg(test)]
@@ -139,5 +187,27 @@ mod tests {
         }
         assert_eq!(bad, returns(&policy, &vec![0.0; theta.len()], 1));
         assert_ne!(bad, returns(&policy, &vec![0.0; theta.len()], 2));
+    }
+
+    #[test]
+    fn an_episode_that_is_watched_is_one_of_those_evaluated() {
+        let (policy, theta) = balancing();
+        let instances = [Instance::new(&CartPole, Default::default()).unwrap()];
+        let engine = Engine::new(&select(DeviceChoice::Cpu, 0).unwrap());
+        // Of a policy that falls now and then.
+        let theta: Vec<f32> = theta.iter().map(|x| 0.1 * x).collect();
+        let protocol = Protocol { episodes: 3, max_episode_steps: 200, mode: Mode::Sampled, seed: 5 };
+        let mean = evaluate(&engine, &policy, &theta, &instances, &protocol).unwrap().mean;
+        let watched = [0, 1, 2].map(|i| watch(&engine, &policy, &theta, &instances, &protocol, i).unwrap().remove(0));
+        assert!((watched.iter().map(|episode| episode.total_reward).sum::<f64>() / 3.0 - mean).abs() < 1e-12);
+        assert_ne!(watched[0].states, watched[1].states);
+        for episode in watched {
+            // A reward of 1 for every step; within the limits up to the last state, and then not if it fell.
+            assert_eq!(episode.states.len() as f64, episode.total_reward + 1.0);
+            let stands = |state: &Vec<f32>| state[0].abs() <= 2.4 && state[2].abs() <= 12f32.to_radians();
+            let (last, before) = episode.states.split_last().unwrap();
+            assert!(before.iter().all(stands));
+            assert_eq!(stands(last), !episode.terminated);
+        }
     }
 }

@@ -9,7 +9,7 @@ mod figures;
 mod format;
 mod page;
 mod run;
-mod save;
+pub mod save;
 pub mod sweep;
 
 pub use error::{Incomparable, ReportError};

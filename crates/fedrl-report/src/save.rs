@@ -1,15 +1,20 @@
+//! Files that are there whole or not at all.
+
 use crate::ReportError;
 use std::io::{self, Write};
 use std::path::Path;
 use tempfile::Builder;
 
-/// Writes `text` to `path`, making its folder if need be: first beside it under another name,
+/// Writes `contents` to `path`, making its folder if need be: first beside it under another name,
 /// then renamed, so that no reader meets half a file.
-pub(crate) fn atomically(path: &Path, text: &str) -> Result<(), ReportError> {
-    write(path, text).map_err(|source| ReportError::Write { path: path.into(), source })
+///
+/// # Errors
+/// The disk failed.
+pub fn atomically(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), ReportError> {
+    write(path, contents.as_ref()).map_err(|source| ReportError::Write { path: path.into(), source })
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut builder = Builder::new();
@@ -17,7 +22,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(contents)?;
     file.persist(path)?;
     Ok(())
 }

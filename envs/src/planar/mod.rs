@@ -9,7 +9,8 @@
 //!   variation of it into a [`table`] of numbers.
 //! - [`pose`], [`forces`], [`constraints`], [`newton`] and [`search`] take positions and velocities to
 //!   accelerations, [`arrow`] solves their linear systems, [`motion`] steps through time.
-//! - [`locomotion`] is what the three tasks share: parameters, reset, reward.
+//! - [`locomotion`] is what the three tasks share: parameters, reset, reward; [`picture`] what they
+//!   look like.
 //!
 //! Coordinates: a torso's position x, height z and angle (about +y, so that z turns towards x),
 //! then the angles of its hinges, leg after leg. x does not enter the dynamics.
@@ -21,6 +22,7 @@ mod forces;
 mod locomotion;
 mod motion;
 mod newton;
+mod picture;
 mod pose;
 mod robot;
 mod search;
@@ -31,5 +33,6 @@ mod tests;
 pub(crate) use locomotion::{
     BLOWN_UP, coefficients, observe_clipped, parameters, progress, reset_coordinates, reset_velocities, within,
 };
+pub(crate) use picture::picture;
 pub(crate) use robot::{Body, Capsule, Joint, Robot, Softness};
 pub(crate) use table::{RESET_NOISE, Shape};

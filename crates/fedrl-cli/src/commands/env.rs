@@ -93,7 +93,8 @@ fn description(spec: &'static Spec) -> Value {
     })
 }
 
-fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Instance> {
+/// The variant of an environment that `--set` describes.
+pub fn instance(environment: &'static dyn Environment, set: &[String]) -> Result<Instance> {
     let mut given = Parameters::new();
     for setting in set {
         let expected = || Usage(format!("--set {setting}: expected NAME=NUMBER, as in length=0.4"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use fedrl_engine::{Engine, Mode, select};
-use fedrl_envs::Instance;
+use fedrl_envs::{Instance, Parameters};
 use fedrl_eval::{Evaluation, Protocol};
 use fedrl_train::{ConfigError, RunDirectory, Setup, variant_set_from_file};
 use serde::Serialize;
@@ -31,9 +31,7 @@ impl Record {
     /// The table for people.
     pub fn table(&self) -> String {
         let rows = self.evaluation.variants.iter().map(|variant| {
-            let parameters: Vec<String> =
-                variant.parameters.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
-            let name = if parameters.is_empty() { "nominal".into() } else { parameters.join(" ") };
+            let name = variant_name(&variant.parameters);
             vec![name, format!("{:.1}", variant.mean), format!("{:.1} .. {:.1}", variant.low, variant.high)]
         });
         let Evaluation { mean, worst, cvar, .. } = self.evaluation;
@@ -45,6 +43,12 @@ impl Record {
             table(&["variant", "return", "95 %"], rows.collect(), 1)
         )
     }
+}
+
+/// A variant by the parameters that were set.
+pub fn variant_name(given: &Parameters) -> String {
+    let parameters: Vec<String> = given.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
+    if parameters.is_empty() { "nominal".into() } else { parameters.join(" ") }
 }
 
 /// One line of `--json`.
@@ -94,22 +98,22 @@ pub fn evaluate(
     Ok(record)
 }
 
-/// Evaluates a run's checkpoint.
-pub fn run(args: &EvalArgs) -> Result<Done> {
-    let output = Output::from(args.output);
-    let directory = RunDirectory::open(&args.run)?;
+/// Opens a run that keeps policies.
+pub fn open(run: &Path) -> Result<(RunDirectory, Setup)> {
+    let directory = RunDirectory::open(run)?;
     let source = directory.source()?;
     if source.is_batch() {
-        return Err(Usage(format!("{} is a batch of runs: it keeps results, not policies", args.run.display())).into());
+        return Err(Usage(format!("{} is a batch of runs: it keeps results, not policies", run.display())).into());
     }
     let name = source.name().to_string();
     let setup = Setup::new(source.experiment()?, &name)?;
-    if let Some(episodes) = args.episodes.filter(|episodes| !(1..=1_000_000).contains(episodes)) {
-        return Err(Usage(format!("--episodes is {episodes}, expected a whole number from 1 to 1000000")).into());
-    }
-    let chosen = chosen_sets(args.on.as_deref(), &setup)?;
+    Ok((directory, setup))
+}
 
-    let round = match args.checkpoint.as_str() {
+/// The round and the parameters that `--checkpoint` names.
+pub fn policy(directory: &RunDirectory, setup: &Setup, checkpoint: &str) -> Result<(u32, Vec<f32>)> {
+    let path = directory.path().display();
+    let round = match checkpoint {
         "latest" => None,
         "best" => directory.best_round()?,
         number => Some(number.parse().map_err(|_| {
@@ -118,10 +122,22 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     };
     let checkpoint = directory
         .checkpoint(round)?
-        .ok_or_else(|| Usage(format!("{} has no checkpoint yet; train it with `fedrl resume`", args.run.display())))?;
+        .ok_or_else(|| Usage(format!("{path} has no checkpoint yet; train it with `fedrl resume`")))?;
     let round = checkpoint.header.progress.round;
     let theta = fedrl_models::files::from_bytes(&setup.policy, &checkpoint.policy)
-        .with_context(|| format!("{} round {round}: policy.safetensors", args.run.display()))?;
+        .with_context(|| format!("{path} round {round}: policy.safetensors"))?;
+    Ok((round, theta))
+}
+
+/// Evaluates a run's checkpoint.
+pub fn run(args: &EvalArgs) -> Result<Done> {
+    let output = Output::from(args.output);
+    let (directory, setup) = open(&args.run)?;
+    if let Some(episodes) = args.episodes.filter(|episodes| !(1..=1_000_000).contains(episodes)) {
+        return Err(Usage(format!("--episodes is {episodes}, expected a whole number from 1 to 1000000")).into());
+    }
+    let chosen = chosen_sets(args.on.as_deref(), &setup)?;
+    let (round, theta) = policy(&directory, &setup, &args.checkpoint)?;
 
     let engine = Engine::new(&select(args.device.parse()?, setup.work())?);
     let mode = if args.greedy { Mode::Greedy } else { Mode::Sampled };
@@ -146,8 +162,8 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     Ok(Done::Complete)
 }
 
-/// The sets that `--on` names.
-fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Instance>)>> {
+/// The sets that `--on` names: every one unless it is given.
+pub fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Instance>)>> {
     let named: Vec<(String, Vec<Instance>)> =
         sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect();
     let Some(on) = on else { return Ok(named) };

@@ -6,5 +6,6 @@ pub mod compare;
 pub mod doctor;
 pub mod env;
 pub mod eval;
+pub mod play;
 pub mod report;
 pub mod train;
