@@ -4,10 +4,16 @@
 //! native f32, native f64 and GPU kernels), and the derivation of its coefficients from its
 //! parameters. A parameter may be set alone ([`Instance`]) or as a family over many variants
 //! ([`VariantSet`]).
+//!
+//! Simulators are functions of a state that lives with the caller; an [`Episode`] keeps its own.
+//! With the feature `gymnasium-rs`, environments cross over to and from that crate's `Env` trait.
 
 mod acrobot;
 mod cartpole;
 mod environment;
+mod episode;
+#[cfg(feature = "gymnasium-rs")]
+pub mod gymnasium;
 mod half_cheetah;
 mod hopper;
 mod instance;
@@ -22,6 +28,7 @@ mod walker2d;
 pub use acrobot::Acrobot;
 pub use cartpole::CartPole;
 pub use environment::{Dynamics, Environment, Precision, STEP_DRAWS, Simulate, Spec};
+pub use episode::{Episode, SimulatedEpisode, Step};
 pub use half_cheetah::HalfCheetah;
 pub use hopper::Hopper;
 pub use instance::{Instance, Simulator, Transition};
