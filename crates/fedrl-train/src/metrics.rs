@@ -31,6 +31,7 @@ impl RoundMetrics {
         put("train/episode_length_mean", json!(of(AgentMetrics::episode_length).sum::<f64>() / count));
         put("train/gradient_norm_mean", json!(of(AgentMetrics::gradient_norm).sum::<f64>() / count));
         put("train/drift_mean", json!(of(|metrics| metrics.drift).sum::<f64>() / count));
+        put("train/terminated", json!(sound.iter().map(|report| report.metrics.lived.terminated).sum::<usize>()));
         put("train/env_steps", json!(progress.totals.env_steps));
         if let Some(importance) = all_weights(&sound) {
             put("importance/weight_mean", json!(importance.mean()));

@@ -10,7 +10,7 @@ use crate::compare::assert_same_run;
 use crate::support::{Place, TINY_PARAMETERS, tiny};
 
 /// The keys of a round of an algorithm with importance weights, in their order.
-const ROUND_KEYS: [&str; 33] = [
+const ROUND_KEYS: [&str; 34] = [
     "round",
     "train/return_mean",
     "train/return_min",
@@ -18,6 +18,7 @@ const ROUND_KEYS: [&str; 33] = [
     "train/episode_length_mean",
     "train/gradient_norm_mean",
     "train/drift_mean",
+    "train/terminated",
     "train/env_steps",
     "importance/weight_mean",
     "importance/effective_sample_size",
