@@ -9,6 +9,7 @@
 //! With the feature `gymnasium-rs`, environments cross over to and from that crate's `Env` trait.
 
 mod acrobot;
+mod batch;
 mod cartpole;
 mod environment;
 mod episode;
@@ -26,6 +27,7 @@ mod variant;
 mod walker2d;
 
 pub use acrobot::Acrobot;
+pub use batch::Batch;
 pub use cartpole::CartPole;
 pub use environment::{Dynamics, Environment, Precision, STEP_DRAWS, Simulate, Spec};
 pub use episode::{Episode, SimulatedEpisode, Step};

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
 pub use pass::Pass;
-pub use rollout::{Mode, Replica, states};
+pub use rollout::{EpisodicReplica, Mode, Replica, states};
 pub use trajectory::{Trajectories, Trajectory};
 
 /// A scalar that the engine computes with: f32 on any device, f64 on the CPU.
@@ -75,6 +75,21 @@ impl<F: Number> Engine<F> {
         mode: Mode,
     ) -> Result<Trajectories<F>, EngineError> {
         rollout::rollout(&self.placement, policy, replicas, batch, horizon, mode)
+    }
+
+    /// The same in environments that are objects with a state of their own: equally many episodes for
+    /// every replica, each lived through from a reset to its end, its own limit, or `horizon`.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn rollout_episodes(
+        &self,
+        policy: &Policy,
+        replicas: Vec<EpisodicReplica<F>>,
+        horizon: usize,
+        mode: Mode,
+    ) -> Result<Trajectories<F>, EngineError> {
+        rollout::rollout_episodes(&self.placement, policy, replicas, horizon, mode)
     }
 
     /// log π_θ(a_t|s_t) of every step of `trajectories`, differentiable; `theta` has a row per

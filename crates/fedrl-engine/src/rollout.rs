@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 use fedrl_core::random::{Block, Key};
-use fedrl_envs::{Precision, STEP_DRAWS, Simulator, Spec};
+use fedrl_envs::{Episode, Precision, STEP_DRAWS, Simulator, Spec};
 use fedrl_models::Policy;
 
 use crate::network::Network;
@@ -40,53 +40,100 @@ pub(crate) const RESET: u32 = 0;
 /// of the first of them, which no head uses.
 pub(crate) const ACTION: u32 = 1;
 
-/// One environment of the batch: its state and what it has lived through.
-struct Lane<F> {
-    state: Vec<F>,
+/// An agent whose environments are objects that keep their own state, one per trajectory.
+pub struct EpisodicReplica<'a, F> {
+    /// Parameters θ of the policy.
+    pub theta: &'a [F],
+    /// The environments.
+    pub episodes: Vec<Box<dyn Episode<F> + 'a>>,
+    /// Key of every draw of this rollout.
+    pub key: Key,
+}
+
+/// Where one trajectory is lived.
+enum Course<'a, F> {
+    Simulated { replica: &'a Replica<'a, F>, state: Vec<F> },
+    Episodic(Box<dyn Episode<F> + 'a>),
+}
+
+/// One environment of the batch, and what was lived through in it.
+struct Lane<'a, F> {
+    course: Course<'a, F>,
+    theta: &'a [F],
+    key: Key,
+    /// What is seen now.
     observation: Vec<F>,
     lived: Trajectory<F>,
     done: bool,
 }
 
-impl<F: Precision> Lane<F> {
-    fn new(replica: &Replica<F>, trajectory: usize, observations: usize) -> Self {
+impl<'a, F: Precision> Lane<'a, F> {
+    fn simulated(replica: &'a Replica<F>, trajectory: usize, observations: usize) -> Self {
         let state = first_state(replica, trajectory);
-        Lane { state, observation: vec![F::default(); observations], lived: Trajectory::default(), done: false }
+        let mut observation = vec![F::default(); observations];
+        replica.simulator.observe(&state, &mut observation);
+        let course = Course::Simulated { replica, state };
+        Lane { course, theta: replica.theta, key: replica.key, observation, lived: Trajectory::default(), done: false }
+    }
+
+    fn episodic(
+        mut episode: Box<dyn Episode<F> + 'a>,
+        (theta, key): (&'a [F], Key),
+        trajectory: usize,
+        observations: usize,
+    ) -> Self {
+        let mut observation = vec![F::default(); observations];
+        episode.reset(&reset_draws(key, trajectory, episode.reset_draws()), &mut observation);
+        let course = Course::Episodic(episode);
+        Lane { course, theta, key, observation, lived: Trajectory::default(), done: false }
     }
 
     /// Acts on the network's `outputs`, moves on, and returns the draw's margin.
-    fn advance(&mut self, replica: &Replica<F>, policy: &Policy, mode: Mode, outputs: &[F], at: (usize, usize)) -> F {
+    fn advance(&mut self, policy: &Policy, mode: Mode, outputs: &[F], at: (usize, usize)) -> F {
         let head = policy.head;
         let start = self.lived.actions.len();
         self.lived.actions.resize(start + head.action_width(), F::default());
         let action = &mut self.lived.actions[start..];
-        let random: Vec<Block> = (0..head.blocks()).map(|i| draw(replica.key, at.0, at.1, i, ACTION)).collect();
+        let random: Vec<Block> = (0..head.blocks()).map(|i| draw(self.key, at.0, at.1, i, ACTION)).collect();
         let margin = match mode {
             Mode::Greedy => {
                 head.mode(outputs, action);
                 F::INFINITY
             }
-            Mode::Sampled => head.sample(outputs, &replica.theta[policy.log_std()], &random, action).margin,
+            Mode::Sampled => head.sample(outputs, &self.theta[policy.log_std()], &random, action).margin,
         };
-        let draws = step_draws(random[0]);
-        let transition = replica.simulator.step(&draws[..replica.spec.step_draws], &mut self.state, action);
         self.lived.observations.extend_from_slice(&self.observation);
-        self.lived.rewards.push(transition.reward);
-        self.lived.terminated = transition.terminated;
-        self.done = transition.terminated;
+        let draws = step_draws(random[0]);
+        let (reward, terminated, truncated) = match &mut self.course {
+            Course::Simulated { replica, state } => {
+                let step = replica.simulator.step(&draws[..replica.spec.step_draws], state, action);
+                replica.simulator.observe(state, &mut self.observation);
+                (step.reward, step.terminated, false)
+            }
+            Course::Episodic(episode) => {
+                let step = episode.step(&draws[..episode.step_draws()], action, &mut self.observation);
+                (step.reward, step.terminated, step.truncated)
+            }
+        };
+        self.lived.rewards.push(reward);
+        self.lived.terminated = terminated;
+        self.done = terminated || truncated;
         margin
     }
 }
 
+/// Uniform draws of a reset.
+fn reset_draws<F: Precision>(key: Key, trajectory: usize, count: usize) -> Vec<F> {
+    let word = |i: usize| {
+        let block = draw(key, trajectory, 0, i / 4, RESET);
+        F::unit([block.a, block.b, block.c, block.d][i % 4])
+    };
+    (0..count).map(word).collect()
+}
+
 fn first_state<F: Precision>(replica: &Replica<F>, trajectory: usize) -> Vec<F> {
-    let draws: Vec<F> = (0..replica.spec.reset_draws)
-        .map(|i| {
-            let block = draw(replica.key, trajectory, 0, i / 4, RESET);
-            F::unit([block.a, block.b, block.c, block.d][i % 4])
-        })
-        .collect();
     let mut state = vec![F::default(); replica.spec.state_width];
-    replica.simulator.reset(&draws, &mut state);
+    replica.simulator.reset(&reset_draws(replica.key, trajectory, replica.spec.reset_draws), &mut state);
     state
 }
 
@@ -116,39 +163,59 @@ pub(crate) fn rollout<F: Number>(
     horizon: usize,
     mode: Mode,
 ) -> Result<Trajectories<F>, EngineError> {
-    let (inputs, outputs) = (policy.inputs(), policy.head.outputs());
     let theta = Matrix::from_rows(replicas.iter().map(|replica| replica.theta));
-    let network = Network::new(policy, placement.matrix(&theta));
+    let lane = |replica| (0..batch).map(move |trajectory| Lane::simulated(replica, trajectory, policy.inputs()));
+    live(placement, policy, &theta, replicas.iter().flat_map(lane).collect(), batch, horizon, mode)
+}
 
-    let mut lanes: Vec<Lane<F>> = replicas
-        .iter()
-        .flat_map(|replica| (0..batch).map(move |trajectory| Lane::new(replica, trajectory, inputs)))
-        .collect();
-    let mut margins = vec![F::INFINITY; replicas.len()];
+pub(crate) fn rollout_episodes<F: Number>(
+    placement: &Placement<F>,
+    policy: &Policy,
+    replicas: Vec<EpisodicReplica<F>>,
+    horizon: usize,
+    mode: Mode,
+) -> Result<Trajectories<F>, EngineError> {
+    let theta = Matrix::from_rows(replicas.iter().map(|replica| replica.theta));
+    let batch = replicas.first().map_or(0, |replica| replica.episodes.len());
+    let mut lanes = Vec::new();
+    for EpisodicReplica { theta, episodes, key } in replicas {
+        let episodes = episodes.into_iter().enumerate();
+        lanes.extend(episodes.map(|(number, one)| Lane::episodic(one, (theta, key), number, policy.inputs())));
+    }
+    live(placement, policy, &theta, lanes, batch, horizon, mode)
+}
+
+/// Lives through every lane, `batch` of which follow each row of `theta`.
+fn live<F: Number>(
+    placement: &Placement<F>,
+    policy: &Policy,
+    theta: &Matrix<F>,
+    mut lanes: Vec<Lane<F>>,
+    batch: usize,
+    horizon: usize,
+    mode: Mode,
+) -> Result<Trajectories<F>, EngineError> {
+    let (inputs, outputs) = (policy.inputs(), policy.head.outputs());
+    let network = Network::new(policy, placement.matrix(theta));
+    let mut margins = vec![F::INFINITY; theta.rows()];
     let mut seen = vec![F::default(); lanes.len() * inputs];
     for time in 0..horizon {
         if lanes.iter().all(|lane| lane.done) {
             break;
         }
-        for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.done) {
-            replicas[index / batch].simulator.observe(&lane.state, &mut lane.observation);
+        for (index, lane) in lanes.iter().enumerate().filter(|(_, lane)| !lane.done) {
             seen[index * inputs..][..inputs].copy_from_slice(&lane.observation);
         }
-        let acting = read(network.forward(placement.tensor(seen.clone(), [replicas.len(), batch, inputs])))?;
+        let acting = read(network.forward(placement.tensor(seen.clone(), [theta.rows(), batch, inputs])))?;
         for (index, lane) in lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.done) {
-            let (replica, at) = (index / batch, (index % batch, time));
-            let margin = lane.advance(&replicas[replica], policy, mode, &acting[index * outputs..][..outputs], at);
-            if margin < margins[replica] {
-                margins[replica] = margin;
+            let margin = lane.advance(policy, mode, &acting[index * outputs..][..outputs], (index % batch, time));
+            if margin < margins[index / batch] {
+                margins[index / batch] = margin;
             }
         }
     }
-    for (index, lane) in lanes.iter_mut().enumerate() {
-        replicas[index / batch].simulator.observe(&lane.state, &mut lane.observation);
-        lane.lived.final_observation.clone_from(&lane.observation);
-    }
-    let mut lived = lanes.into_iter().map(|lane| lane.lived);
-    let replicas = replicas.iter().map(|_| lived.by_ref().take(batch).collect()).collect();
+    let mut lived = lanes.into_iter().map(|lane| Trajectory { final_observation: lane.observation, ..lane.lived });
+    let replicas = (0..theta.rows()).map(|_| lived.by_ref().take(batch).collect()).collect();
     Ok(Trajectories { replicas, margins })
 }
 

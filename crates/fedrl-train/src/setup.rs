@@ -110,7 +110,7 @@ impl Setup {
         let estimates: Box<dyn Estimates<F>> = match self.tables() {
             Some(tables) if self.experiment.algorithm.exact() => Box::new(Exact { tables }),
             Some(tables) => Box::new(Tabular { tables }),
-            None => Box::new(Sampled { engine, policy: self.policy.clone() }),
+            None => Box::new(Sampled { engine, policy: self.policy.clone(), foreign: None }),
         };
         World {
             estimates,

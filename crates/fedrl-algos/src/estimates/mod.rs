@@ -9,7 +9,7 @@ mod tabular;
 
 pub use exact::Exact;
 pub use experience::Experience;
-pub use sampled::Sampled;
+pub use sampled::{Foreign, Sampled};
 pub use tabular::Tabular;
 
 use fedrl_core::random::Key;

@@ -1,21 +1,29 @@
 //! Estimates from trajectories, through the engine: any environment, any network, any device.
 
-use fedrl_engine::{Engine, EngineError, Matrix, Mode, Number, Pass, Replica, Trajectories, Trajectory};
+use fedrl_core::random::Key;
+use fedrl_engine::{
+    Engine, EngineError, EpisodicReplica, Matrix, Mode, Number, Pass, Replica, Trajectories, Trajectory,
+};
+use fedrl_envs::Episode;
 use fedrl_models::Policy;
 
 use super::{Corrected, Estimate, Estimates, Experience, Request};
-use crate::ImportanceMetrics;
 use crate::importance::importance_weights;
 use crate::vector::difference;
+use crate::{Agent, ImportanceMetrics};
 
 /// Lets a policy act and differentiates its log-probabilities.
-#[derive(Debug, Clone)]
 pub struct Sampled<F> {
     /// What runs policies in environments.
     pub engine: Engine<F>,
     /// The policy all agents share.
     pub policy: Policy,
+    /// Where an agent's episodes come from, by its number, if not from its simulator.
+    pub foreign: Option<Foreign<F>>,
 }
+
+/// Makes an environment of agent number so and so, to live one episode in.
+pub type Foreign<F> = Box<dyn Fn(usize) -> Box<dyn Episode<F>> + Send + Sync>;
 
 impl<F: Number> Estimates<F> for Sampled<F> {
     fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
@@ -50,6 +58,14 @@ impl<F: Number> Sampled<F> {
     /// τ ~ p_i(·|θ), a batch per agent.
     fn sample(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Trajectories<F>, EngineError> {
         let agents = request.agents.iter().zip(request.keys).enumerate();
+        if let Some(episode) = &self.foreign {
+            let replica = |(index, (agent, &key)): (usize, (&&Agent<F>, &Key))| {
+                let episodes = (0..request.batch).map(|_| episode(agent.id)).collect();
+                EpisodicReplica { theta: theta.row(index), episodes, key }
+            };
+            let replicas = agents.map(replica).collect();
+            return self.engine.rollout_episodes(&self.policy, replicas, request.horizon, Mode::Sampled);
+        }
         let replicas: Vec<Replica<F>> = agents
             .map(|(index, (agent, &key))| Replica {
                 theta: theta.row(index),

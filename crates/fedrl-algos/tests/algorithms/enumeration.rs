@@ -74,7 +74,7 @@ impl Enumerated {
     }
 
     fn sampled(&self) -> Sampled<f64> {
-        Sampled { engine: Engine::double(), policy: self.policy.clone() }
+        Sampled { engine: Engine::double(), policy: self.policy.clone(), foreign: None }
     }
 
     fn request(&self) -> Request<'_, f64> {

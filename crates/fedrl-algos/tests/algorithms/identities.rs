@@ -2,9 +2,10 @@
 
 use fedrl_algos::fedsvrpg_m::FedSvrpgM;
 use fedrl_algos::momentum::{MomentumConfig, Step};
-use fedrl_algos::{Advantage, Algorithm, AlgorithmError, Divergence, ServerState, Weighing};
+use fedrl_algos::{Advantage, Algorithm, AlgorithmError, Divergence, Sampled, ServerState, Weighing};
 use fedrl_core::random::Purpose;
 use fedrl_engine::{Matrix, Mode, Replica};
+use fedrl_envs::{Episode, SimulatedEpisode};
 
 use crate::support::{config, initial, relative, train, world};
 
@@ -122,4 +123,38 @@ fn an_agent_that_is_no_longer_finite_stops_the_run_or_leaves_it() {
     assert_eq!(round.state, without.state);
     // A round whose only participant is lost changes nothing.
     assert_eq!(algorithm.round(&world, &start, 0, &[1]).unwrap().state, start);
+}
+
+/// Environments that keep their own state train like ours: the same environments under both roofs
+/// give the same bytes.
+#[test]
+fn episodes_of_others_are_trained_on_as_simulators_are() {
+    let lengths = [0.3, 0.7];
+    let ours = world(&lengths, &[4]);
+    let mut theirs = world(&lengths, &[4]);
+    let episode = move |agent: usize| -> Box<dyn Episode<f32>> {
+        let given = [("length".to_string(), lengths[agent])].into();
+        let instance = fedrl_envs::Instance::new(&fedrl_envs::CartPole, given).unwrap();
+        Box::new(SimulatedEpisode::new(&instance, 1000))
+    };
+    let (engine, policy) = (theirs.engine.clone(), theirs.policy.clone());
+    theirs.world.estimates = Box::new(Sampled { engine, policy, foreign: Some(Box::new(episode)) });
+    for beta in [0.3, 1.0] {
+        let algorithm = FedSvrpgM::new(config(beta), 2);
+        assert_eq!(train(&ours, &algorithm, 2)[2].state, train(&theirs, &algorithm, 2)[2].state, "beta {beta}");
+    }
+}
+
+/// An episode's own limit truncates it: nothing follows, and it has not ended by itself.
+#[test]
+fn the_limit_of_a_foreign_episode_truncates_it() {
+    let mut bench = world(&[0.5], &[4]);
+    let episode = |_: usize| -> Box<dyn Episode<f32>> {
+        let instance = fedrl_envs::Instance::new(&fedrl_envs::CartPole, Default::default()).unwrap();
+        Box::new(SimulatedEpisode::new(&instance, 5))
+    };
+    let (engine, policy) = (bench.engine.clone(), bench.policy.clone());
+    bench.world.estimates = Box::new(Sampled { engine, policy, foreign: Some(Box::new(episode)) });
+    let lived = train(&bench, &FedSvrpgM::new(config(1.0), 1), 1)[1].reports[0].metrics.lived;
+    assert_eq!((lived.env_steps, lived.terminated), (5 * lived.trajectories as u64, 0));
 }

@@ -42,7 +42,7 @@ fn world_of<F: Number>(engine: Engine<F>, lengths: &[f64], hidden: &[usize]) -> 
     });
     let policy = Policy::new(&config, &spec.observation, &spec.action).unwrap();
     let world = World {
-        estimates: Box::new(Sampled { engine: engine.clone(), policy: policy.clone() }),
+        estimates: Box::new(Sampled { engine: engine.clone(), policy: policy.clone(), foreign: None }),
         agents: agents.collect(),
         seed: SEED,
         max_episode_steps: 200,

@@ -34,7 +34,7 @@ fn sampled() -> Sampled<f64> {
     let config = PolicyConfig { hidden: vec![], bias: false, ..PolicyConfig::default() };
     let spec = RandomMdp.spec();
     let policy = Policy::new(&config, &spec.observation, &spec.action).unwrap();
-    Sampled { engine: Engine::double(), policy }
+    Sampled { engine: Engine::double(), policy, foreign: None }
 }
 
 /// Parameters number `which`.
