@@ -2,10 +2,14 @@
 //! equations of the book by Sutton & Barto, as in Gymnasium 1.4).
 
 use cubecl::prelude::*;
-use fedrl_core::{Real, Space};
+use fedrl_core::{Real, Space, Wide};
 
+use crate::environment::smooth_dynamics;
 use crate::parameter::value;
-use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Picture, Piece, Range, Spec, Tone, View};
+use crate::{
+    AtOnce, Dynamics, Environment, LaneDynamics, Parameter, ParameterError, Parameters, Picture, Piece, Range, Smooth,
+    Spec, Tone, View,
+};
 
 /// Acrobot-v1. State: angle of the first link from hanging straight down (rad), angle of the
 /// second from the first (rad), and their velocities (rad/s). Observation: cosine and sine of
@@ -40,7 +44,7 @@ const DURATION: f64 = 0.2;
 
 /// Angles and velocities, or their rates of change.
 #[derive(CubeType, Clone, Copy)]
-struct Motion<F: Real> {
+struct Motion<F: Wide> {
     angle_1: F,
     angle_2: F,
     speed_1: F,
@@ -49,10 +53,11 @@ struct Motion<F: Real> {
 
 /// The rate of change of `at` under `torque` on the middle joint: the book's equations.
 #[cube]
-fn rate<F: Real>(c: &[F], at: &Motion<F>, torque: F) -> Motion<F> {
+#[inline(always)]
+fn rate<F: Wide>(c: &[F], at: &Motion<F>, torque: F) -> Motion<F> {
     let sine = F::sine(at.angle_2);
     let bend = c[COUPLING] * F::cosine(at.angle_2);
-    let twice = F::new(2.0);
+    let twice = F::constant(2.0);
     let d1 = c[SHOULDER] + twice * bend;
     let d2 = c[ELBOW] + bend;
     let phi2 = c[WEIGHT_2] * F::sine(at.angle_1 + at.angle_2);
@@ -60,13 +65,14 @@ fn rate<F: Real>(c: &[F], at: &Motion<F>, torque: F) -> Motion<F> {
     let phi1 = c[WEIGHT_1] * F::sine(at.angle_1) + phi2 - c[COUPLING] * sine * swirl;
     let push = torque + d2 / d1 * phi1 - c[COUPLING] * sine * (at.speed_1 * at.speed_1) - phi2;
     let second = push / (c[ELBOW] - d2 * d2 / d1);
-    let first = (F::new(0.0) - d2 * second - phi1) / d1;
+    let first = (F::constant(0.0) - d2 * second - phi1) / d1;
     Motion::<F> { angle_1: at.speed_1, angle_2: at.speed_2, speed_1: first, speed_2: second }
 }
 
 /// `at + duration · rate`.
 #[cube]
-fn moved<F: Real>(at: &Motion<F>, rate: &Motion<F>, duration: F) -> Motion<F> {
+#[inline(always)]
+fn moved<F: Wide>(at: &Motion<F>, rate: &Motion<F>, duration: F) -> Motion<F> {
     Motion::<F> {
         angle_1: at.angle_1 + duration * rate.angle_1,
         angle_2: at.angle_2 + duration * rate.angle_2,
@@ -77,41 +83,42 @@ fn moved<F: Real>(at: &Motion<F>, rate: &Motion<F>, duration: F) -> Motion<F> {
 
 /// `angle` in [-π, π).
 #[cube]
-fn wrapped<F: Real>(angle: F) -> F {
+#[inline(always)]
+fn wrapped<F: Wide>(angle: F) -> F {
     let turn = F::two_pi();
-    angle - turn * F::round_down(angle / turn + F::new(0.5))
+    angle - turn * F::round_down(angle / turn + F::constant(0.5))
 }
 
 #[cube]
-fn clipped<F: Real>(x: F, bound: F) -> F {
-    let least = F::new(0.0) - bound;
-    if x > bound {
-        bound
-    } else if x < least {
-        least
-    } else {
-        x
-    }
+#[inline(always)]
+fn clipped<F: Wide>(x: F, bound: F) -> F {
+    let least = F::constant(0.0) - bound;
+    F::lesser(bound, F::greater(least, x))
 }
 
-/// Whether the tip is higher than the goal.
+/// 1 where the tip is not higher than the goal, else 0.
 #[cube]
-fn reached<F: Real>(c: &[F], angle_1: F, angle_2: F) -> bool {
+#[inline(always)]
+fn below<F: Wide>(c: &[F], angle_1: F, angle_2: F) -> F {
     let depth = c[TIP_1] * F::cosine(angle_1) + c[TIP_2] * F::cosine(angle_1 + angle_2);
-    // Not "above": a state that is no number goes no further.
-    let below = F::new(0.0) - depth <= c[GOAL];
-    !below
+    let height = F::constant(0.0) - depth;
+    let zero = F::constant(0.0);
+    // A state that is no number goes no further.
+    let number = F::choose_less(height, F::constant(3e38), F::constant(1.0), zero);
+    F::choose_less(c[GOAL], height, zero, number)
 }
 
 #[cube]
-impl Dynamics for Acrobot {
-    fn reset<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F]) {
+impl Smooth for Acrobot {
+    #[inline(always)]
+    fn reset<F: Wide>(coefficients: &[F], draws: &[F], state: &mut [F]) {
         for i in 0..4usize {
             state[i] = coefficients[INIT_LOW] + coefficients[INIT_WIDTH] * draws[i];
         }
     }
 
-    fn observe<F: Real>(_coefficients: &[F], state: &[F], observation: &mut [F]) {
+    #[inline(always)]
+    fn observe<F: Wide>(_coefficients: &[F], state: &[F], observation: &mut [F]) {
         observation[0] = F::cosine(state[0]);
         observation[1] = F::sine(state[0]);
         observation[2] = F::cosine(state[1]);
@@ -121,18 +128,19 @@ impl Dynamics for Acrobot {
     }
 
     /// One step of the classical Runge-Kutta method; then angles are wrapped and speeds clipped.
-    fn step<F: Real>(coefficients: &[F], _draws: &[F], state: &mut [F], action: &[F]) -> F {
+    #[inline(always)]
+    fn step<F: Wide>(coefficients: &[F], _draws: &[F], state: &mut [F], action: &[F]) -> F {
         let c = coefficients;
-        let torque = c[TORQUE] * (action[0] - F::new(1.0));
+        let torque = c[TORQUE] * (action[0] - F::constant(1.0));
         let start = Motion::<F> { angle_1: state[0], angle_2: state[1], speed_1: state[2], speed_2: state[3] };
         let dt = c[TIME_STEP];
-        let half = F::new(0.5) * dt;
+        let half = F::constant(0.5) * dt;
         let k1 = rate::<F>(c, &start, torque);
         let k2 = rate::<F>(c, &moved::<F>(&start, &k1, half), torque);
         let k3 = rate::<F>(c, &moved::<F>(&start, &k2, half), torque);
         let k4 = rate::<F>(c, &moved::<F>(&start, &k3, dt), torque);
-        let sixth = dt / F::new(6.0);
-        let middle = F::new(2.0) * sixth;
+        let sixth = dt / F::constant(6.0);
+        let middle = F::constant(2.0) * sixth;
         let mean = moved::<F>(&moved::<F>(&start, &k1, sixth), &k2, middle);
         let end = moved::<F>(&moved::<F>(&mean, &k3, middle), &k4, sixth);
 
@@ -140,13 +148,16 @@ impl Dynamics for Acrobot {
         state[1] = wrapped::<F>(end.angle_2);
         state[2] = clipped::<F>(end.speed_1, c[GREATEST_SPEED_1]);
         state[3] = clipped::<F>(end.speed_2, c[GREATEST_SPEED_2]);
-        if reached::<F>(c, state[0], state[1]) { F::new(0.0) } else { F::new(-1.0) }
+        F::constant(0.0) - below::<F>(c, state[0], state[1])
     }
 
-    fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool {
-        reached::<F>(coefficients, state[0], state[1])
+    #[inline(always)]
+    fn alive<F: Wide>(coefficients: &[F], state: &[F]) -> F {
+        below::<F>(coefficients, state[0], state[1])
     }
 }
+
+smooth_dynamics!(Acrobot);
 
 static PARAMETERS: [Parameter; 13] = [
     Parameter::new("link_length_1", "m", 1.0, Range::Positive, "length of the first link"),
@@ -205,6 +216,10 @@ static SPEC: std::sync::LazyLock<Spec> = std::sync::LazyLock::new(|| {
 impl Environment for Acrobot {
     fn spec(&self) -> &'static Spec {
         &SPEC
+    }
+
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &AtOnce(Acrobot)
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {

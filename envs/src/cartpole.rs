@@ -4,10 +4,14 @@
 use std::f64::consts::PI;
 
 use cubecl::prelude::*;
-use fedrl_core::{Real, Space};
+use fedrl_core::{Real, Space, Wide};
 
+use crate::environment::smooth_dynamics;
 use crate::parameter::value;
-use crate::{Dynamics, Environment, Parameter, ParameterError, Parameters, Picture, Piece, Range, Spec, Tone, View};
+use crate::{
+    AtOnce, Dynamics, Environment, LaneDynamics, Parameter, ParameterError, Parameters, Picture, Piece, Range, Smooth,
+    Spec, Tone, View,
+};
 
 /// CartPole-v1. State and observation: cart position (m), cart velocity (m/s), pole angle from
 /// the vertical (rad), pole angular velocity (rad/s). Actions: 0 pushes left, 1 right.
@@ -20,7 +24,8 @@ const FORCE: usize = 1;
 const TIME_STEP: usize = 2;
 const HALF_LENGTH: usize = 3;
 const POLE_MASS: usize = 4;
-const TOTAL_MASS: usize = 5;
+/// 1 / (mass of cart and pole).
+const INVERSE_MASS: usize = 5;
 const POLE_MASS_LENGTH: usize = 6;
 const INIT_LOW: usize = 7;
 const INIT_WIDTH: usize = 8;
@@ -33,35 +38,38 @@ const LIMIT: f64 = 2.4;
 const CART: [f64; 2] = [0.2, 0.12];
 
 #[cube]
-impl Dynamics for CartPole {
-    fn reset<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F]) {
+impl Smooth for CartPole {
+    #[inline(always)]
+    fn reset<F: Wide>(coefficients: &[F], draws: &[F], state: &mut [F]) {
         for i in 0..4usize {
             state[i] = coefficients[INIT_LOW] + coefficients[INIT_WIDTH] * draws[i];
         }
     }
 
-    fn observe<F: Real>(_coefficients: &[F], state: &[F], observation: &mut [F]) {
+    #[inline(always)]
+    fn observe<F: Wide>(_coefficients: &[F], state: &[F], observation: &mut [F]) {
         for i in 0..4usize {
             observation[i] = state[i];
         }
     }
 
     /// Explicit Euler: positions move with the velocities from before the step.
-    fn step<F: Real>(coefficients: &[F], _draws: &[F], state: &mut [F], action: &[F]) -> F {
+    #[inline(always)]
+    fn step<F: Wide>(coefficients: &[F], _draws: &[F], state: &mut [F], action: &[F]) -> F {
         let velocity = state[1];
         let angle = state[2];
         let spin = state[3];
-        let force = coefficients[FORCE] * (F::new(2.0) * action[0] - F::new(1.0));
-        let total = coefficients[TOTAL_MASS];
+        let force = coefficients[FORCE] * (F::constant(2.0) * action[0] - F::constant(1.0));
+        let inverse_mass = coefficients[INVERSE_MASS];
         let moment = coefficients[POLE_MASS_LENGTH];
         let sine = F::sine(angle);
         let cosine = F::cosine(angle);
 
-        let push = (force + moment * (spin * spin) * sine) / total;
+        let push = (force + moment * (spin * spin) * sine) * inverse_mass;
         let inertia = coefficients[HALF_LENGTH]
-            * (F::new(4.0) / F::new(3.0) - coefficients[POLE_MASS] * (cosine * cosine) / total);
+            * (F::constant(4.0) / F::constant(3.0) - coefficients[POLE_MASS] * (cosine * cosine) * inverse_mass);
         let spin_rate = (coefficients[GRAVITY] * sine - cosine * push) / inertia;
-        let acceleration = push - moment * spin_rate * cosine / total;
+        let acceleration = push - moment * spin_rate * cosine * inverse_mass;
 
         let dt = coefficients[TIME_STEP];
         let position = state[0];
@@ -69,17 +77,26 @@ impl Dynamics for CartPole {
         state[1] = velocity + dt * acceleration;
         state[2] = angle + dt * spin;
         state[3] = spin + dt * spin_rate;
-        F::new(1.0)
+        F::constant(1.0)
     }
 
-    fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool {
-        // Not "outside": a state that is no number is not a pole that stands.
-        let inside = state[0] >= -coefficients[POSITION_LIMIT]
-            && state[0] <= coefficients[POSITION_LIMIT]
-            && state[2] >= -coefficients[ANGLE_LIMIT]
-            && state[2] <= coefficients[ANGLE_LIMIT];
-        !inside
+    #[inline(always)]
+    fn alive<F: Wide>(coefficients: &[F], state: &[F]) -> F {
+        within::<F>(state[0], coefficients[POSITION_LIMIT]) * within::<F>(state[2], coefficients[ANGLE_LIMIT])
     }
+}
+
+smooth_dynamics!(CartPole);
+
+/// 1 where |x| is at most `limit`, else 0. A number that is none is nowhere.
+#[cube]
+#[inline(always)]
+fn within<F: Wide>(x: F, limit: F) -> F {
+    let zero = F::constant(0.0);
+    let one = F::constant(1.0);
+    let number = F::choose_less(x, F::constant(3e38), one, zero);
+    let not_above = F::choose_less(limit, x, zero, number);
+    F::choose_less(x, zero - limit, zero, not_above)
 }
 
 static PARAMETERS: [Parameter; 9] = [
@@ -119,6 +136,10 @@ impl Environment for CartPole {
         &SPEC
     }
 
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &AtOnce(CartPole)
+    }
+
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {
         let contradiction =
             |reason: &str| ParameterError::Contradiction { environment: SPEC.id, reason: reason.into() };
@@ -141,7 +162,7 @@ impl Environment for CartPole {
         table[TIME_STEP] = value("tau");
         table[HALF_LENGTH] = half_length;
         table[POLE_MASS] = mass_pole;
-        table[TOTAL_MASS] = mass_cart + mass_pole;
+        table[INVERSE_MASS] = 1.0 / (mass_cart + mass_pole);
         table[POLE_MASS_LENGTH] = mass_pole * half_length;
         table[INIT_LOW] = init_low;
         table[INIT_WIDTH] = init_high - init_low;

@@ -3,8 +3,9 @@
 #![allow(missing_docs, reason = "the cube macro expands to items without documentation")]
 
 use cubecl::prelude::*;
-use fedrl_core::{Real, Scalar, Space};
+use fedrl_core::{Real, Scalar, Space, Wide};
 
+use crate::lanes::LaneDynamics;
 use crate::{Mdp, Parameter, ParameterError, Parameters, Picture};
 
 /// An environment's description for people and for the programs that size buffers.
@@ -58,6 +59,42 @@ pub trait Dynamics: Send + Sync + 'static {
     fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool;
 }
 
+/// [`Dynamics`] that do the same whatever the state: no branch, no loop whose length depends on it. They
+/// are computed in the lanes of vectors, too.
+#[cube]
+pub trait Smooth: Send + Sync + 'static {
+    /// See [`Dynamics::reset`].
+    fn reset<F: Wide>(coefficients: &[F], draws: &[F], state: &mut [F]);
+    /// See [`Dynamics::observe`].
+    fn observe<F: Wide>(coefficients: &[F], state: &[F], observation: &mut [F]);
+    /// See [`Dynamics::step`].
+    fn step<F: Wide>(coefficients: &[F], draws: &[F], state: &mut [F], action: &[F]) -> F;
+    /// 1 where the episode goes on in `state`, 0 where it has ended by itself.
+    fn alive<F: Wide>(coefficients: &[F], state: &[F]) -> F;
+}
+
+/// [`Dynamics`] of something [`Smooth`].
+macro_rules! smooth_dynamics {
+    ($environment:ident) => {
+        #[cube]
+        impl Dynamics for $environment {
+            fn reset<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F]) {
+                <$environment as Smooth>::reset::<F>(coefficients, draws, state);
+            }
+            fn observe<F: Real>(coefficients: &[F], state: &[F], observation: &mut [F]) {
+                <$environment as Smooth>::observe::<F>(coefficients, state, observation);
+            }
+            fn step<F: Real>(coefficients: &[F], draws: &[F], state: &mut [F], action: &[F]) -> F {
+                <$environment as Smooth>::step::<F>(coefficients, draws, state, action)
+            }
+            fn terminated<F: Real>(coefficients: &[F], state: &[F]) -> bool {
+                <$environment as Smooth>::alive::<F>(coefficients, state) < F::new(0.5)
+            }
+        }
+    };
+}
+pub(crate) use smooth_dynamics;
+
 /// [`Dynamics`] at one precision, as an object.
 pub trait Simulate<F>: Send + Sync {
     /// See [`Dynamics::reset`].
@@ -89,6 +126,9 @@ impl<D: Dynamics, F: Real> Simulate<F> for D {
 pub trait Environment: Simulate<f32> + Simulate<f64> {
     /// The description.
     fn spec(&self) -> &'static Spec;
+
+    /// The dynamics in sixteen lanes.
+    fn lanes(&self) -> &'static dyn LaneDynamics;
 
     /// The table of numbers that the dynamics use, with every derived quantity computed anew
     /// from the values that were `given`; the rest take their defaults. Values are in range.

@@ -13,7 +13,7 @@ use crate::planar::{
     BLOWN_UP, Body, Capsule, Joint, RESET_NOISE, Robot, Shape, Softness, coefficients, parameters, picture, progress,
     reset_coordinates, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
+use crate::{Dynamics, Environment, LaneDynamics, OneByOne, ParameterError, Parameters, Picture, Spec};
 
 /// HalfCheetah-v5. State: nine coordinates (torso x, z in m, angle in rad; angles of back thigh,
 /// shin and foot, front thigh, shin and foot in rad), then their velocities. Observation: the
@@ -145,6 +145,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Environment for HalfCheetah {
     fn spec(&self) -> &'static Spec {
         &SPEC
+    }
+
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &OneByOne(HalfCheetah)
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {

@@ -14,7 +14,7 @@ use crate::planar::{
     Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, picture, progress,
     reset_coordinates, reset_velocities, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
+use crate::{Dynamics, Environment, LaneDynamics, OneByOne, ParameterError, Parameters, Picture, Spec};
 
 /// Hopper-v5. State: six coordinates (torso x, z in m, angle in rad; angles of thigh, leg and
 /// foot in rad), then their velocities. Observation: the state without x, velocities clipped to
@@ -144,6 +144,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Environment for Hopper {
     fn spec(&self) -> &'static Spec {
         &SPEC
+    }
+
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &OneByOne(Hopper)
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {

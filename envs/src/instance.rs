@@ -129,6 +129,26 @@ pub struct Simulator<F> {
 }
 
 impl<F: Precision> Simulator<F> {
+    /// Whether sixteen of it, side by side, cost about as much as one.
+    pub fn lanes_at_once(&self) -> bool {
+        self.environment.lanes().at_once()
+    }
+
+    /// The environment that it is a variant of.
+    pub(crate) fn environment(&self) -> &'static dyn Environment {
+        self.environment
+    }
+
+    /// The table of numbers that the dynamics use.
+    pub(crate) fn coefficients(&self) -> &[F] {
+        &self.coefficients
+    }
+
+    /// What rewards are multiplied with, and what is then added.
+    pub(crate) fn reward(&self) -> (F, F) {
+        (self.reward_scale, self.reward_shift)
+    }
+
     /// Writes an initial state made of uniform `draws`.
     pub fn reset(&self, draws: &[F], state: &mut [F]) {
         F::dynamics(self.environment).reset(&self.coefficients, draws, state);

@@ -7,7 +7,7 @@ use fedrl_core::random::{Key, Purpose};
 use fedrl_core::{Real, Space};
 use rand::RngExt;
 
-use crate::{Dynamics, Environment, Mdp, Parameter, ParameterError, Parameters, Range, Spec};
+use crate::{Dynamics, Environment, LaneDynamics, Mdp, OneByOne, Parameter, ParameterError, Parameters, Range, Spec};
 
 /// Random decision process: P = κ P_own + (1−κ) P_common and R alike. The state is its number, the
 /// observation is one-hot, the first state is uniform.
@@ -97,6 +97,10 @@ static SPEC: std::sync::LazyLock<Spec> = std::sync::LazyLock::new(|| Spec {
 impl Environment for RandomMdp {
     fn spec(&self) -> &'static Spec {
         &SPEC
+    }
+
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &OneByOne(RandomMdp)
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {

@@ -11,7 +11,7 @@ use crate::planar::{
     BLOWN_UP, Body, Capsule, Joint, Robot, Shape, Softness, coefficients, observe_clipped, parameters, picture,
     progress, reset_coordinates, reset_velocities, within,
 };
-use crate::{Dynamics, Environment, ParameterError, Parameters, Picture, Spec};
+use crate::{Dynamics, Environment, LaneDynamics, OneByOne, ParameterError, Parameters, Picture, Spec};
 
 /// Walker2d-v5. State: nine coordinates (torso x, z in m, angle in rad; angles of thigh, leg and
 /// foot, then of the left thigh, leg and foot in rad), then their velocities. Observation: the
@@ -146,6 +146,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Environment for Walker2d {
     fn spec(&self) -> &'static Spec {
         &SPEC
+    }
+
+    fn lanes(&self) -> &'static dyn LaneDynamics {
+        &OneByOne(Walker2d)
     }
 
     fn coefficients(&self, given: &Parameters) -> Result<Vec<f64>, ParameterError> {

@@ -3,6 +3,8 @@
 use fedrl_core::Real;
 use fedrl_core::random::Block;
 
+use crate::distribution;
+
 /// How a network's outputs become a distribution over actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Head {
@@ -62,35 +64,31 @@ impl Head {
     /// Draws an action. Categorical: the first whose cumulative probability exceeds the uniform
     /// draw. Gaussian: mean + deviation × Box–Muller normals, two from every block.
     pub fn sample<F: Real>(self, outputs: &[F], log_std: &[F], random: &[Block], action: &mut [F]) -> Sampled<F> {
+        let mut margin = [F::INFINITY];
         match self {
-            Head::Categorical { .. } => {
-                let (choice, margin) = choose(outputs, F::unit(random[0].a));
-                action[0] = choice;
-                Sampled { margin }
+            Head::Categorical { actions } => {
+                let mut probabilities = vec![F::new(0.0); actions];
+                distribution::softmax(outputs, &mut probabilities, actions);
+                action[0] = distribution::choose(&probabilities, F::unit(random[0].a), &mut margin, actions);
             }
             Head::DiagonalGaussian { .. } => {
+                let mut normals = [F::new(0.0); 2];
                 for (i, action) in action.iter_mut().enumerate() {
-                    let (first, second) = normals::<F>(random[i / 2]);
-                    let normal = if i % 2 == 0 { first } else { second };
-                    *action = outputs[i] + F::exponential(log_std[i]) * normal;
+                    if i % 2 == 0 {
+                        let block = random[i / 2];
+                        distribution::normals(F::unit(block.a), F::unit(block.b), &mut normals);
+                    }
+                    *action = outputs[i] + F::exponential(log_std[i]) * normals[i % 2];
                 }
-                Sampled { margin: F::INFINITY }
             }
         }
+        Sampled { margin: margin[0] }
     }
 
     /// The most probable action.
     pub fn mode<F: Real>(self, outputs: &[F], action: &mut [F]) {
         match self {
-            Head::Categorical { .. } => {
-                let mut best = 0;
-                for i in 1..outputs.len() {
-                    if outputs[i] > outputs[best] {
-                        best = i;
-                    }
-                }
-                action[0] = F::new(best as f32);
-            }
+            Head::Categorical { actions } => action[0] = distribution::likeliest(outputs, actions),
             Head::DiagonalGaussian { .. } => action.copy_from_slice(outputs),
         }
     }
@@ -98,24 +96,13 @@ impl Head {
     /// log π(action). Categorical: the log-softmax of the chosen logit.
     pub fn log_probability<F: Real>(self, outputs: &[F], log_std: &[F], action: &[F]) -> F {
         match self {
-            Head::Categorical { .. } => {
-                let mut logit = outputs[0];
-                for (i, &output) in outputs.iter().enumerate() {
-                    if F::new(i as f32) == action[0] {
-                        logit = output;
-                    }
-                }
-                logit - log_sum_exp(outputs)
+            Head::Categorical { actions } => {
+                distribution::of_choice(outputs, action[0], actions) - log_sum_exp(outputs)
             }
-            Head::DiagonalGaussian { .. } => {
-                let half_log_two_pi = F::natural_log(F::two_pi()) / F::new(2.0);
-                let mut sum = F::new(0.0);
-                for i in 0..outputs.len() {
-                    let z = (action[i] - outputs[i]) * F::exponential(-log_std[i]);
-                    sum = sum - z * z / F::new(2.0) - log_std[i] - half_log_two_pi;
-                }
-                sum
-            }
+            Head::DiagonalGaussian { actions } => (0..actions).fold(F::new(0.0), |sum, i| {
+                let z = (action[i] - outputs[i]) * F::exponential(-log_std[i]);
+                sum + distribution::normal_log_density(z, log_std[i])
+            }),
         }
     }
 
@@ -130,44 +117,16 @@ impl Head {
                 })
             }
             Head::DiagonalGaussian { .. } => {
-                let each = (F::natural_log(F::two_pi()) + F::new(1.0)) / F::new(2.0);
+                let each = F::half_log_two_pi() + F::new(0.5);
                 log_std.iter().fold(F::new(0.0), |sum, &log_std| sum + log_std + each)
             }
         }
     }
 }
 
-/// log Σ exp, shifted by the maximum so that it cannot overflow.
-fn log_sum_exp<F: Real>(x: &[F]) -> F {
-    let max = x.iter().fold(F::NEG_INFINITY, |max, &x| if x > max { x } else { max });
-    max + F::natural_log(x.iter().fold(F::new(0.0), |sum, &x| sum + F::exponential(x - max)))
-}
-
-/// The choice that `uniform` names under softmax(`logits`), and its margin.
-fn choose<F: Real>(logits: &[F], uniform: F) -> (F, F) {
-    let normaliser = log_sum_exp(logits);
-    let mut cumulative = F::new(0.0);
-    let mut choice = None;
-    let mut margin = F::INFINITY;
-    for (i, &logit) in logits.iter().enumerate().take(logits.len() - 1) {
-        cumulative += F::exponential(logit - normaliser);
-        let distance = if uniform < cumulative { cumulative - uniform } else { uniform - cumulative };
-        if distance < margin {
-            margin = distance;
-        }
-        if choice.is_none() && uniform < cumulative {
-            choice = Some(F::new(i as f32));
-        }
-    }
-    (choice.unwrap_or(F::new((logits.len() - 1) as f32)), margin)
-}
-
-/// Two standard normals from one block (Box & Muller 1958). The first uniform is taken from
-/// (0, 1], so that its logarithm is finite.
-fn normals<F: Real>(block: Block) -> (F, F) {
-    let radius = F::square_root(-F::new(2.0) * F::natural_log(F::new(1.0) - F::unit(block.a)));
-    let angle = F::two_pi() * F::unit(block.b);
-    (radius * F::cosine(angle), radius * F::sine(angle))
+/// log Σ exp.
+fn log_sum_exp<F: Real>(logits: &[F]) -> F {
+    distribution::softmax(logits, &mut vec![F::new(0.0); logits.len()], logits.len())
 }
 
 #[cfg(test)]
@@ -196,7 +155,11 @@ mod tests {
     #[test]
     fn a_uniform_draw_names_its_action_and_its_margin() {
         let logits = [0.0f64, 2.0f64.ln(), 5.0f64.ln()];
-        let choose = |uniform| choose(&logits, uniform);
+        let choose = |uniform| {
+            let (mut probabilities, mut margin) = ([0.0; 3], [f64::INFINITY]);
+            distribution::softmax(&logits, &mut probabilities, 3);
+            (distribution::choose(&probabilities, uniform, &mut margin, 3), margin[0])
+        };
         assert_eq!(choose(0.0).0, 0.0);
         assert_eq!(choose(0.2).0, 1.0);
         assert_eq!(choose(0.375 + 1e-9).0, 2.0);

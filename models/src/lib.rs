@@ -5,6 +5,8 @@
 //! lies (PyTorch's layout: weights `[out, in]`, then biases), [`Head`] turns the network's outputs
 //! into a distribution over actions, [`Policy`] is the two together, [`files`] its tensors by name.
 
+pub mod dense;
+pub mod distribution;
 pub mod files;
 mod head;
 mod initialisation;

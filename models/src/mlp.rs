@@ -5,8 +5,10 @@ use std::ops::Range;
 use fedrl_core::Real;
 use serde::{Deserialize, Serialize};
 
+use crate::dense::{self, Dense};
+
 /// The nonlinearity after every layer but the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
     /// Hyperbolic tangent.
@@ -14,22 +16,6 @@ pub enum Activation {
     Tanh,
     /// max(0, x).
     Relu,
-}
-
-impl Activation {
-    fn apply<F: Real>(self, x: F) -> F {
-        let zero = F::new(0.0);
-        match self {
-            Activation::Tanh => F::hyperbolic_tangent(x),
-            Activation::Relu => {
-                if x > zero {
-                    x
-                } else {
-                    zero
-                }
-            }
-        }
-    }
 }
 
 /// Where one layer's parameters lie in θ. The weight is row-major `[outputs, inputs]`.
@@ -87,20 +73,24 @@ impl Mlp {
     /// Its output for one input, natively. `theta` may go on after the network's parameters.
     pub fn forward<F: Real>(&self, theta: &[F], input: &[F]) -> Vec<F> {
         let mut x = input.to_vec();
-        for (index, layer) in self.layers.iter().enumerate() {
-            let weight = &theta[layer.weight.clone()];
-            let bias = theta[layer.bias.clone()].iter().copied().chain(std::iter::repeat(F::new(0.0)));
-            let last = index + 1 == self.layers.len();
-            x = weight
-                .chunks_exact(layer.inputs)
-                .zip(bias)
-                .map(|(row, bias)| {
-                    let sum = row.iter().zip(&x).fold(bias, |sum, (&w, &x)| sum + w * x);
-                    if last { sum } else { self.activation.apply(sum) }
-                })
-                .collect();
+        for layer in self.dense() {
+            let mut y = vec![F::new(0.0); layer.outputs];
+            dense::forward(theta, &x, &mut y, layer);
+            x = y;
         }
         x
+    }
+
+    /// The layers as the shared functions take them.
+    pub fn dense(&self) -> impl Iterator<Item = Dense> {
+        let last = self.layers.len() - 1;
+        self.layers.iter().enumerate().map(move |(index, layer)| Dense {
+            at: layer.weight.start,
+            inputs: layer.inputs,
+            outputs: layer.outputs,
+            biased: !layer.bias.is_empty(),
+            activation: (index < last).then_some(self.activation),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Policy-gradient estimators: g(τ|θ) = Σ_t Ψ_t ∇ log π_θ(a_t|s_t). They differ in the weights Ψ.
 
-use fedrl_core::Scalar;
+use fedrl_core::{LANES, Scalar};
 use serde::{Deserialize, Serialize};
 
 use crate::Invalid;
@@ -81,24 +81,52 @@ impl Weighing {
 
     /// Ψ_t of every step of one trajectory with these rewards, without regard to its batch.
     pub fn psi(&self, rewards: impl Iterator<Item = f64>) -> Vec<f64> {
+        let mut psi: Vec<f64> = self.columns(rewards.map(|reward| [reward])).into_iter().flatten().collect();
+        if self.advantage == Advantage::Standardised {
+            standardise(&mut psi);
+        }
+        psi
+    }
+
+    /// [`Weighing::psi`] of sixteen trajectories side by side, of these lengths. Inlined into what is
+    /// compiled for the processor's vectors.
+    #[inline(always)]
+    pub(crate) fn lanes(
+        &self,
+        rewards: impl Iterator<Item = [f64; LANES]>,
+        lengths: &[usize; LANES],
+    ) -> Vec<[f64; LANES]> {
+        let mut psi = self.columns(rewards);
+        for lane in 0..LANES {
+            if self.advantage == Advantage::Standardised {
+                let mut own: Vec<f64> = psi[..lengths[lane]].iter().map(|psi| psi[lane]).collect();
+                standardise(&mut own);
+                psi.iter_mut().zip(own).for_each(|(psi, own)| psi[lane] = own);
+            }
+            psi[lengths[lane]..].iter_mut().for_each(|psi| psi[lane] = 0.0);
+        }
+        psi
+    }
+
+    /// Ψ_t before anything is done to it, of `N` trajectories side by side.
+    #[inline(always)]
+    fn columns<const N: usize>(&self, rewards: impl Iterator<Item = [f64; N]>) -> Vec<[f64; N]> {
         // Discounted from the start of the trajectory, but for those that are discounted on the way back.
         let (mut factor, step) = (1.0, if self.estimator == Estimator::RewardToGo { 1.0 } else { self.discount });
-        let discounted = rewards.map(|reward| {
-            let weight = factor * reward;
+        let discounted = rewards.map(|rewards| {
+            let weights = rewards.map(|reward| factor * reward);
             factor *= step;
-            weight
+            weights
         });
-        let mut psi: Vec<f64> = discounted.collect();
+        let mut psi: Vec<[f64; N]> = discounted.collect();
         match self.estimator {
             Estimator::Gpomdp => sum_backwards(&mut psi, 1.0),
             Estimator::RewardToGo => sum_backwards(&mut psi, self.discount),
             Estimator::Reinforce => {
-                let total: f64 = psi.iter().sum();
+                sum_backwards(&mut psi, 1.0);
+                let total = psi.first().copied().unwrap_or([0.0; N]);
                 psi.fill(total);
             }
-        }
-        if self.advantage == Advantage::Standardised {
-            standardise(&mut psi);
         }
         psi
     }
@@ -112,10 +140,13 @@ impl Weighing {
 }
 
 /// x_t ← Σ_{h≥t} factor^{h−t} x_h.
-fn sum_backwards(x: &mut [f64], factor: f64) {
-    let mut ahead = 0.0;
+#[inline(always)]
+fn sum_backwards<const N: usize>(x: &mut [[f64; N]], factor: f64) {
+    let mut ahead = [0.0; N];
     for x in x.iter_mut().rev() {
-        ahead = *x + factor * ahead;
+        for i in 0..N {
+            ahead[i] = x[i] + factor * ahead[i];
+        }
         *x = ahead;
     }
 }

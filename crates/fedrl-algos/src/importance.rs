@@ -23,11 +23,16 @@ pub(crate) fn importance_weights<F: Scalar>(
             start = steps.end;
             let pairs = log_target[steps.clone()].iter().zip(&log_behaviour[steps]);
             let log_weight: f64 = pairs.map(|(target, behaviour)| target.as_double() - behaviour.as_double()).sum();
-            let weight = F::from_f64(log_weight.exp()).as_double();
-            F::from_f64(clipped(weight, clip, &mut metrics))
+            importance_weight(log_weight, clip, &mut metrics)
         })
         .collect();
     (weights, metrics)
+}
+
+/// The weight whose logarithm is this, clipped and counted.
+pub(crate) fn importance_weight<F: Scalar>(log_weight: f64, clip: Option<f64>, metrics: &mut ImportanceMetrics) -> F {
+    let weight = F::from_f64(log_weight.exp()).as_double();
+    F::from_f64(clipped(weight, clip, metrics))
 }
 
 /// What clipping leaves of a weight, which is counted.

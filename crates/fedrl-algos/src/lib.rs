@@ -17,7 +17,7 @@ mod vector;
 mod world;
 
 pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
-pub use estimates::{Corrected, Estimate, Estimates, Exact, Experience, Foreign, Request, Sampled, Tabular};
+pub use estimates::{Corrected, Estimate, Estimates, Exact, Experience, Foreign, Fused, Request, Sampled, Tabular};
 pub use estimator::{Advantage, Estimator, Weighing};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};

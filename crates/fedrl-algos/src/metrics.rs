@@ -23,14 +23,16 @@ pub struct AgentMetrics {
 }
 
 impl AgentMetrics {
-    /// Counts a local step and what its estimate came from.
-    pub fn observe<F: Scalar>(&mut self, estimate: &Estimate<F>) {
+    /// Counts a local step and what its estimate came from, and returns the gradient's norm.
+    pub fn observe<F: Scalar>(&mut self, estimate: &Estimate<F>) -> f64 {
+        let gradient_norm = norm(&estimate.gradient);
         self.lived.merge(&estimate.lived);
         self.local_steps += 1;
-        self.gradient_norm_sum += norm(&estimate.gradient);
+        self.gradient_norm_sum += gradient_norm;
         if let Some(weights) = &estimate.importance {
             self.importance.get_or_insert_default().merge(weights);
         }
+        gradient_norm
     }
 
     /// Mean undiscounted return of a trajectory.

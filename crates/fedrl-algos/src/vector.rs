@@ -14,5 +14,10 @@ pub(crate) fn difference<F: Scalar>(x: &[F], y: &[F]) -> Vec<F> {
 
 /// Euclidean norm, in f64.
 pub(crate) fn norm<F: Scalar>(x: &[F]) -> f64 {
-    x.iter().map(|x| x.as_double().powi(2)).sum::<f64>().sqrt()
+    // Four sums, since one would wait for itself.
+    let mut sums = [0.0; 4];
+    for four in x.chunks(4) {
+        sums.iter_mut().zip(four).for_each(|(sum, x)| *sum += x.as_double().powi(2));
+    }
+    sums.iter().sum::<f64>().sqrt()
 }

@@ -72,7 +72,7 @@ impl<F: Scalar> World<F> {
         H::Upload: Send,
     {
         let agents: Vec<(&Agent<F>, &H::State)> = participants.iter().map(|&id| &self.agents[id]).zip(states).collect();
-        let answers = for_blocks(&agents, self.estimates.one_by_one(), |block| {
+        let answers = for_blocks(&agents, self.estimates.block_size(), |block| {
             let started = Instant::now();
             let mut answers = half.answer(broadcast, block)?;
             let seconds = started.elapsed().as_secs_f64() / block.len() as f64;

@@ -231,17 +231,63 @@ pub struct BenchArgs {
 /// `fedrl bench …`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Steps per second of every environment on one core, random actions, observations included.
+    /// Steps of environments under random actions, observations included.
     Env {
         /// Ids of environments [default: all].
         envs: Vec<String>,
-        /// Repeats, of which the median is told.
-        #[arg(long, default_value_t = 5)]
-        repeats: usize,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        options: BenchOptions,
     },
+    /// Steps of environments under one policy that acts by chance, episodes begun anew as they end.
+    Rollout {
+        /// Ids of environments [default: CartPole-v1 Acrobot-v1].
+        envs: Vec<String>,
+        /// Widths of the policy's hidden layers.
+        #[arg(long, value_delimiter = ',', default_value = "8,8")]
+        hidden: Vec<usize>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Rounds of training: of FedSVRPG-M on CartPole whose pole never falls, or of an experiment.
+    Round {
+        /// The experiment, a TOML file.
+        config: Option<PathBuf>,
+        /// Override one value of the experiment; may be repeated.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// cpu, reference, gpu, or wgpu:N as `fedrl doctor` counts.
+        #[arg(long, default_value = "cpu")]
+        device: String,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Evaluations of one policy on as many variants as there are agents, 20 episodes each.
+    Eval {
+        /// Ids of environments [default: CartPole-v1].
+        envs: Vec<String>,
+        /// Widths of the policy's hidden layers.
+        #[arg(long, value_delimiter = ',', default_value = "8,8")]
+        hidden: Vec<usize>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+}
+
+/// How something is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchOptions {
+    /// Numbers of agents, that is of environments.
+    #[arg(long, value_delimiter = ',', default_value = "1,10,100,1000,10000,100000")]
+    pub agents: Vec<usize>,
+    /// Threads.
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// Repeats, of which the median is told.
+    #[arg(long, default_value_t = 5)]
+    pub repeats: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Precision of the arithmetic.

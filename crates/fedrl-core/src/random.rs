@@ -10,7 +10,11 @@
 
 use cubecl::prelude::*;
 
+use crate::LANES;
+use crate::wide::{Machine, Task, run_on_widest};
+
 /// `a · b` modulo 2³². Natively explicit, since Rust panics on overflow in debug builds.
+#[inline(always)]
 pub fn wrapping_mul(a: u32, b: u32) -> u32 {
     a.wrapping_mul(b)
 }
@@ -31,6 +35,7 @@ pub mod wrapping_mul {
 }
 
 /// `a + b` modulo 2³².
+#[inline(always)]
 pub fn wrapping_add(a: u32, b: u32) -> u32 {
     a.wrapping_add(b)
 }
@@ -94,6 +99,7 @@ pub struct Block {
 /// One block of Philox 4×32-10: the 128 bits that `counter` names under the 64-bit key
 /// (`key_low`, `key_high`).
 #[cube]
+#[inline]
 pub fn philox(counter: Block, key_low: u32, key_high: u32) -> Block {
     let mut a = counter.a;
     let mut b = counter.b;
@@ -116,56 +122,21 @@ pub fn philox(counter: Block, key_low: u32, key_high: u32) -> Block {
     Block { a, b, c, d }
 }
 
-/// How many counters [`philox_lanes`] takes at once.
-pub const LANES: usize = 16;
+/// Words, one of every lane.
+pub type LaneWords = [u32; LANES];
 
-/// [`philox()`] of many counters under one key, natively: word i of every block is in array i. The
-/// processor's widest vectors are used.
-pub fn philox_lanes(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512.
-            #[allow(unsafe_code, reason = "the function is compiled for a processor that was just detected")]
-            return unsafe { philox_lanes_avx512(counters, key_low, key_high) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            #[allow(unsafe_code, reason = "the function is compiled for a processor that was just detected")]
-            return unsafe { philox_lanes_avx2(counters, key_low, key_high) };
+/// [`philox()`] in every lane, natively: word i of every block is in array i. The processor's widest
+/// vectors are used.
+pub fn philox_lanes(counters: [LaneWords; 4], key_low: LaneWords, key_high: LaneWords) -> [LaneWords; 4] {
+    struct Blocks([LaneWords; 4], LaneWords, LaneWords);
+    impl Task for Blocks {
+        type Output = [LaneWords; 4];
+        #[inline(always)]
+        fn run<M: Machine>(self) -> [LaneWords; 4] {
+            M::philox(self.0, self.1, self.2)
         }
     }
-    philox_lanes_anywhere(counters, key_low, key_high)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn philox_lanes_avx512(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
-    philox_lanes_anywhere(counters, key_low, key_high)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn philox_lanes_avx2(counters: [[u32; LANES]; 4], key_low: u32, key_high: u32) -> [[u32; LANES]; 4] {
-    philox_lanes_anywhere(counters, key_low, key_high)
-}
-
-#[inline(always)]
-fn philox_lanes_anywhere(counters: [[u32; LANES]; 4], mut low: u32, mut high: u32) -> [[u32; LANES]; 4] {
-    let [mut a, mut b, mut c, mut d] = counters;
-    for _ in 0..10 {
-        for lane in 0..LANES {
-            let next_a = high_mul(0xCD9E_8D57, c[lane]) ^ b[lane] ^ low;
-            let next_c = high_mul(0xD251_1F53, a[lane]) ^ d[lane] ^ high;
-            b[lane] = c[lane].wrapping_mul(0xCD9E_8D57);
-            d[lane] = a[lane].wrapping_mul(0xD251_1F53);
-            a[lane] = next_a;
-            c[lane] = next_c;
-        }
-        low = low.wrapping_add(0x9E37_79B9);
-        high = high.wrapping_add(0xBB67_AE85);
-    }
-    [a, b, c, d]
+    run_on_widest(Blocks(counters, key_low, key_high))
 }
 
 /// What a draw is for. Distinct purposes never share a draw.
@@ -208,12 +179,14 @@ impl Key {
     }
 
     /// The key that `path` (say agent, round, local step, 0) names under this one.
+    #[inline]
     pub fn child(self, path: [u32; 4]) -> Self {
         let block = self.block(path);
         Key { low: block.a, high: block.b }
     }
 
     /// The 128 bits that `counter` names under this key.
+    #[inline]
     pub fn block(self, [a, b, c, d]: [u32; 4]) -> Block {
         philox(Block { a, b, c, d }, self.low, self.high)
     }
@@ -261,6 +234,7 @@ impl rand::TryRng for KeyRng {
 mod tests {
     use super::*;
     use crate::Real;
+    use crate::wide::Portable;
     use rand::RngExt;
 
     /// The known answers of Random123's `kat_vectors` for `philox4x32 10`.
@@ -291,12 +265,12 @@ mod tests {
 
     #[test]
     fn lanes_are_single_blocks() {
-        let key = Key { low: 0xDEAD_BEEF, high: 42 };
-        let counters: [[u32; LANES]; 4] =
-            std::array::from_fn(|word| std::array::from_fn(|lane| (word * 100 + lane) as u32));
-        for lanes in [philox_lanes(counters, key.low, key.high), philox_lanes_anywhere(counters, key.low, key.high)] {
+        let key = |lane: usize| Key { low: 0xDEAD_BEEF + lane as u32, high: 42 * lane as u32 };
+        let counters: [LaneWords; 4] = std::array::from_fn(|word| std::array::from_fn(|i| (word * 100 + i) as u32));
+        let (low, high) = (std::array::from_fn(|i| key(i).low), std::array::from_fn(|i| key(i).high));
+        for lanes in [philox_lanes(counters, low, high), Portable::philox(counters, low, high)] {
             for lane in 0..LANES {
-                let Block { a, b, c, d } = key.block(counters.map(|word| word[lane]));
+                let Block { a, b, c, d } = key(lane).block(counters.map(|word| word[lane]));
                 assert_eq!(lanes.map(|word| word[lane]), [a, b, c, d]);
             }
         }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use burn::tensor::Device;
 
-/// What the user asked for: `auto`, `cpu`, `gpu` or `wgpu:N`.
+/// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
     /// A hardware GPU when there is one and the problem is large enough to gain, else the CPU.
@@ -13,6 +13,8 @@ pub enum DeviceChoice {
     Auto,
     /// The CPU.
     Cpu,
+    /// The CPU by the reference path: tensors with automatic differentiation. Slow.
+    Reference,
     /// The first hardware GPU.
     Gpu,
     /// The N-th adapter of `fedrl doctor`, software adapters included.
@@ -30,6 +32,7 @@ impl FromStr for DeviceChoice {
             None => match text {
                 "auto" => Ok(DeviceChoice::Auto),
                 "cpu" => Ok(DeviceChoice::Cpu),
+                "reference" => Ok(DeviceChoice::Reference),
                 "gpu" => Ok(DeviceChoice::Gpu),
                 "wgpu" => Ok(DeviceChoice::Wgpu(0)),
                 "cuda" => Ok(DeviceChoice::Cuda(0)),
@@ -74,6 +77,7 @@ impl fmt::Display for Adapter {
 #[derive(Debug, Clone)]
 pub struct Selection {
     pub(crate) device: Device,
+    reference: bool,
     /// The adapter, unless it is the CPU itself.
     pub adapter: Option<Adapter>,
     /// One sentence for people.
@@ -84,6 +88,11 @@ impl Selection {
     /// Whether work goes to a graphics adapter, be it software.
     pub fn is_gpu(&self) -> bool {
         self.adapter.is_some()
+    }
+
+    /// Whether the lanes of the CPU's vectors are to be used wherever they can.
+    pub fn in_lanes(&self) -> bool {
+        !self.is_gpu() && !self.reference
     }
 
     /// Its name, for manifests: `cpu`, or the adapter's.
@@ -99,13 +108,13 @@ impl Selection {
     }
 
     fn cpu(reason: impl Into<String>) -> Self {
-        Selection { device: Device::flex(), adapter: None, reason: reason.into() }
+        Selection { device: Device::flex(), reference: false, adapter: None, reason: reason.into() }
     }
 
     #[cfg(feature = "wgpu")]
     fn on(adapter: Adapter, reason: impl Into<String>) -> Self {
         let device = Device::wgpu(adapter.kind.clone());
-        Selection { device, adapter: Some(adapter), reason: reason.into() }
+        Selection { device, reference: true, adapter: Some(adapter), reason: reason.into() }
     }
 }
 
@@ -143,6 +152,7 @@ const GPU_WORTHWHILE: usize = 1_000_000;
 pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceError> {
     match choice {
         DeviceChoice::Cpu => Ok(Selection::cpu("asked for")),
+        DeviceChoice::Reference => Ok(Selection { reference: true, ..Selection::cpu("asked for") }),
         DeviceChoice::Cuda(index) => Err(DeviceError::NoCuda(index)),
         DeviceChoice::Auto => Ok(auto(work)),
         DeviceChoice::Gpu => hardware().map_or_else(

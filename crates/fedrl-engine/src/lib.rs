@@ -9,6 +9,7 @@
 //! automatic differentiation on any burn device. It defines what correct means.
 
 mod device;
+pub mod fused;
 mod matrix;
 mod network;
 mod pass;
@@ -19,9 +20,12 @@ mod trajectory;
 use std::marker::PhantomData;
 
 use burn::tensor::{Device, Element};
+use fedrl_core::LANES;
 use fedrl_envs::Precision;
 use fedrl_models::Policy;
 use rayon::prelude::*;
+
+use fused::{Fused, Lane, Outcome};
 
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
@@ -39,27 +43,88 @@ impl<F: Precision + Element> Number for F {}
 pub struct Engine<F> {
     placement: Placement<F>,
     parallel: bool,
+    in_lanes: bool,
 }
 
 impl Engine<f32> {
     /// The engine on a selected device.
     pub fn new(selection: &Selection) -> Self {
-        Engine { placement: Placement::new(selection.device.clone()), parallel: !selection.is_gpu() }
+        let placement = Placement::new(selection.device.clone());
+        Engine { placement, parallel: !selection.is_gpu(), in_lanes: selection.in_lanes() }
+    }
+
+    /// The policy in the lanes of the processor's vectors, if the device has them and the policy is
+    /// narrow enough.
+    pub fn fused(&self, policy: &Policy) -> Option<Fused> {
+        if self.in_lanes { Fused::new(policy) } else { None }
+    }
+
+    /// Undiscounted returns of `episodes` episodes of every replica, at most `horizon` steps each.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn returns(
+        &self,
+        policy: &Policy,
+        replicas: &[Replica<f32>],
+        episodes: usize,
+        horizon: usize,
+        mode: Mode,
+    ) -> Result<Vec<Vec<f64>>, EngineError> {
+        let Some(fused) = self.fused(policy) else {
+            return for_blocks(replicas, self.block_size(), |block| {
+                let lived = self.rollout(policy, block, episodes, horizon, mode)?;
+                let returns = |lived: &Vec<Trajectory<f32>>| lived.iter().map(Trajectory::total_reward).collect();
+                Ok(lived.replicas.iter().map(returns).collect())
+            });
+        };
+        let lanes: Vec<Lane> =
+            replicas.iter().flat_map(|replica| (0..episodes).map(|number| Lane::new(replica, number))).collect();
+        let Some(spec) = replicas.first().map(|replica| replica.spec) else { return Ok(Vec::new()) };
+        let outcomes = fused.episodes(&lanes, spec, horizon, mode);
+        let returns = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome.total_reward).collect();
+        Ok(outcomes.chunks(episodes.max(1)).map(returns).collect())
+    }
+
+    /// The episode of every replica that has this number among those of [`Engine::returns`].
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn episode(
+        &self,
+        policy: &Policy,
+        replicas: &[Replica<f32>],
+        number: usize,
+        horizon: usize,
+        mode: Mode,
+    ) -> Result<Vec<Trajectory<f32>>, EngineError> {
+        let Some(fused) = self.fused(policy) else {
+            return for_blocks(replicas, self.block_size(), |block| {
+                let lived = self.rollout(policy, block, number + 1, horizon, mode)?;
+                Ok(lived.replicas.into_iter().filter_map(|mut replica| replica.pop()).collect())
+            });
+        };
+        let of_block = |block: &[Replica<f32>]| {
+            let lanes: Vec<Lane> = block.iter().map(|replica| Lane::new(replica, number)).collect();
+            let (lived, _) = fused.rollout(&lanes, block[0].spec, horizon, mode);
+            (0..lanes.len()).map(move |lane| lived.trajectory(lane)).collect::<Vec<_>>()
+        };
+        Ok(replicas.chunks(LANES).flat_map(of_block).collect())
     }
 }
 
 impl Engine<f64> {
     /// The engine on the CPU in f64, for what has to be exact.
     pub fn double() -> Self {
-        Engine { placement: Placement::new(Device::flex()), parallel: true }
+        Engine { placement: Placement::new(Device::flex()), parallel: true, in_lanes: false }
     }
 }
 
 impl<F: Number> Engine<F> {
-    /// Whether replicas are worked on one by one, in parallel: on a CPU they are, on a GPU all of them
-    /// at once are one block. A replica's numbers do not depend on its block.
-    pub fn one_by_one(&self) -> bool {
-        self.parallel
+    /// How many replicas are worked on at once: one on a CPU, where blocks are worked on in parallel, all
+    /// of them on a GPU. A replica's numbers do not depend on its block.
+    pub fn block_size(&self) -> usize {
+        if self.parallel { 1 } else { usize::MAX }
     }
 
     /// Lets every replica act for `batch` trajectories of at most `horizon` steps.
@@ -117,19 +182,19 @@ impl<F: Number> Engine<F> {
     }
 }
 
-/// Applies `f` to `items` as one block, or one by one and in parallel, and joins the results in order.
+/// Applies `f` to `items` in blocks of this size, in parallel, and joins the results in order.
 ///
 /// # Errors
 /// The first error, in the order of the items.
 pub fn for_blocks<T: Sync, U: Send, E: Send>(
     items: &[T],
-    one_by_one: bool,
+    block_size: usize,
     f: impl Fn(&[T]) -> Result<Vec<U>, E> + Sync + Send,
 ) -> Result<Vec<U>, E> {
-    if !one_by_one {
+    if items.len() <= block_size {
         return f(items);
     }
-    let blocks: Vec<Result<Vec<U>, E>> = items.par_chunks(1).map(f).collect();
+    let blocks: Vec<Result<Vec<U>, E>> = items.par_chunks(block_size).map(f).collect();
     Ok(blocks.into_iter().collect::<Result<Vec<_>, E>>()?.into_iter().flatten().collect())
 }
 

@@ -123,7 +123,7 @@ impl<'a, F: Precision> Lane<'a, F> {
 }
 
 /// Uniform draws of a reset.
-fn reset_draws<F: Precision>(key: Key, trajectory: usize, count: usize) -> Vec<F> {
+pub(crate) fn reset_draws<F: Precision>(key: Key, trajectory: usize, count: usize) -> Vec<F> {
     let word = |i: usize| {
         let block = draw(key, trajectory, 0, i / 4, RESET);
         F::unit([block.a, block.b, block.c, block.d][i % 4])

@@ -1,7 +1,7 @@
 //! How a policy does in environments, trained on or not.
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory, for_blocks, states};
+use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory, states};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
 use fedrl_stats::{bootstrap_interval, cvar, mean};
@@ -66,9 +66,10 @@ pub fn evaluate(
     instances: &[Instance],
     protocol: &Protocol,
 ) -> Result<Evaluation, EngineError> {
-    let returns: Vec<Vec<f64>> = lived(engine, policy, theta, instances, protocol, |_, episodes| {
-        episodes.iter().map(Trajectory::total_reward).collect()
-    })?;
+    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+    let replicas = replicas(theta, instances, &simulators, protocol);
+    let Protocol { episodes, max_episode_steps, mode, .. } = *protocol;
+    let returns = engine.returns(policy, &replicas, episodes, max_episode_steps, mode)?;
 
     let summarise = |(index, (instance, returns)): (usize, (&Instance, Vec<f64>))| {
         let mut rng = Key::new(protocol.seed, Purpose::Bootstrap).child([index as u32, 0, 0, 0]).rng();
@@ -111,42 +112,33 @@ pub fn watch(
     protocol: &Protocol,
     episode: usize,
 ) -> Result<Vec<Watched>, EngineError> {
-    lived(engine, policy, theta, instances, protocol, |replica, episodes| {
-        let seen = &episodes[episode];
-        Watched {
-            states: states(replica, episode, seen),
-            total_reward: seen.total_reward(),
-            terminated: seen.terminated,
-        }
-    })
+    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+    let replicas = replicas(theta, instances, &simulators, protocol);
+    let seen = engine.episode(policy, &replicas, episode, protocol.max_episode_steps, protocol.mode)?;
+    let watched = |(replica, seen): (&Replica<f32>, &Trajectory<f32>)| Watched {
+        states: states(replica, episode, seen),
+        total_reward: seen.total_reward(),
+        terminated: seen.terminated,
+    };
+    Ok(replicas.iter().zip(&seen).map(watched).collect())
 }
 
-/// What `summary` makes of the episodes in every one of `instances`.
-fn lived<T: Send>(
-    engine: &Engine<f32>,
-    policy: &Policy,
-    theta: &[f32],
-    instances: &[Instance],
+/// The policy in every one of `instances`.
+fn replicas<'a>(
+    theta: &'a [f32],
+    instances: &'a [Instance],
+    simulators: &'a [Simulator<f32>],
     protocol: &Protocol,
-    summary: impl Fn(&Replica<f32>, &[Trajectory<f32>]) -> T + Sync + Send,
-) -> Result<Vec<T>, EngineError> {
-    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+) -> Vec<Replica<'a, f32>> {
     let key = Key::new(protocol.seed, Purpose::Evaluation);
-    let replicas: Vec<Replica<f32>> = instances
-        .iter()
-        .zip(&simulators)
-        .enumerate()
-        .map(|(i, (instance, simulator))| Replica {
-            theta,
-            simulator,
-            spec: instance.spec(),
-            key: key.child([i as u32, 0, 0, 0]),
-        })
-        .collect();
-    for_blocks(&replicas, engine.one_by_one(), |block| {
-        let lived = engine.rollout(policy, block, protocol.episodes, protocol.max_episode_steps, protocol.mode)?;
-        Ok(block.iter().zip(&lived.replicas).map(|(replica, episodes)| summary(replica, episodes)).collect())
-    })
+    let variants = instances.iter().zip(simulators).enumerate();
+    let replica = |(i, (instance, simulator)): (usize, (&'a Instance, &'a Simulator<f32>))| Replica {
+        theta,
+        simulator,
+        spec: instance.spec(),
+        key: key.child([i as u32, 0, 0, 0]),
+    };
+    variants.map(replica).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::{Agent, Estimates, Exact, Sampled, Tabular, World};
+use fedrl_algos::{Agent, Estimates, Exact, Fused, Sampled, Tabular, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::tabular::Tables;
 use fedrl_engine::{Engine, Number};
@@ -103,20 +103,38 @@ impl Setup {
         self.policy.is_table().then(tables)?
     }
 
-    /// The world in which an algorithm runs, in the precision of `engine`. Tables take the place of
-    /// the engine where they can.
-    pub fn world<F: Number>(&self, engine: Engine<F>) -> World<F> {
-        let agents = self.agents.iter().enumerate();
-        let estimates: Box<dyn Estimates<F>> = match self.tables() {
-            Some(tables) if self.experiment.algorithm.exact() => Box::new(Exact { tables }),
-            Some(tables) => Box::new(Tabular { tables }),
-            None => Box::new(Sampled { engine, policy: self.policy.clone(), foreign: None }),
+    /// The world in which an algorithm runs in f64: for tabular policies, whose tables take the place of
+    /// the engine.
+    pub fn double_world(&self) -> World<f64> {
+        let sampled = || Sampled { engine: Engine::double(), policy: self.policy.clone(), foreign: None };
+        self.world(self.tabular().unwrap_or_else(|| Box::new(sampled())))
+    }
+
+    /// The world in which an algorithm runs on a device: through tables where there are any, in lanes
+    /// where the device has them and the policy is narrow enough, else through tensors.
+    pub fn world_on(&self, engine: &Engine<f32>) -> World<f32> {
+        let (agents, batch) = (self.simulated(), self.experiment.algorithm.batch());
+        let in_lanes = || -> Option<Box<dyn Estimates<f32>>> {
+            Some(Box::new(Fused::new(engine.fused(&self.policy)?, &agents, batch)))
         };
+        let tensors = || Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None });
+        self.world(self.tabular().or_else(in_lanes).unwrap_or_else(|| tensors()))
+    }
+
+    fn tabular<F: Number>(&self) -> Option<Box<dyn Estimates<F>>> {
+        let tables = self.tables()?;
+        Some(if self.experiment.algorithm.exact() { Box::new(Exact { tables }) } else { Box::new(Tabular { tables }) })
+    }
+
+    fn simulated<F: Number>(&self) -> Vec<Agent<F>> {
+        let agents = self.agents.iter().enumerate();
+        agents.map(|(id, instance)| Agent { id, simulator: instance.simulator(), spec: instance.spec() }).collect()
+    }
+
+    fn world<F: Number>(&self, estimates: Box<dyn Estimates<F>>) -> World<F> {
         World {
             estimates,
-            agents: agents
-                .map(|(id, instance)| Agent { id, simulator: instance.simulator(), spec: instance.spec() })
-                .collect(),
+            agents: self.simulated(),
             seed: self.experiment.training.seed,
             max_episode_steps: self.max_episode_steps(),
             on_divergence: self.experiment.training.on_divergence,

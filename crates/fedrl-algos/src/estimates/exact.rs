@@ -47,8 +47,8 @@ impl<F: Scalar> Estimates<F> for Exact {
         Ok(agents)
     }
 
-    fn one_by_one(&self) -> bool {
-        false
+    fn block_size(&self) -> usize {
+        usize::MAX
     }
 }
 

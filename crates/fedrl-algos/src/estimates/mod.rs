@@ -1,14 +1,16 @@
 //! What an algorithm asks of its agents' environments: estimates of gradients. How they are made —
-//! from trajectories through tensors, from trajectories through tables, or exactly — is no concern
+//! from trajectories in lanes or through tensors or tables, or exactly — is no concern
 //! of an algorithm's.
 
 mod exact;
 mod experience;
+mod fused;
 mod sampled;
 mod tabular;
 
 pub use exact::Exact;
 pub use experience::Experience;
+pub use fused::Fused;
 pub use sampled::{Foreign, Sampled};
 pub use tabular::Tabular;
 
@@ -87,6 +89,6 @@ pub trait Estimates<F>: Send + Sync {
         previous: &[F],
     ) -> Result<Vec<Corrected<F>>, EngineError>;
 
-    /// Whether agents are worked on one by one, in parallel, rather than all of them at once.
-    fn one_by_one(&self) -> bool;
+    /// How many agents are worked on at once; such blocks are worked on in parallel.
+    fn block_size(&self) -> usize;
 }

@@ -49,8 +49,8 @@ impl<F: Number> Estimates<F> for Sampled<F> {
         self.hessian_corrected_of(request, &self.sample(request, between)?, theta, between, previous)
     }
 
-    fn one_by_one(&self) -> bool {
-        self.engine.one_by_one()
+    fn block_size(&self) -> usize {
+        self.engine.block_size()
     }
 }
 

@@ -102,8 +102,8 @@ impl<F: Scalar> Estimates<F> for Tabular {
         Ok(Block::walk(self, request, between).agents().map(correct).collect())
     }
 
-    fn one_by_one(&self) -> bool {
-        false
+    fn block_size(&self) -> usize {
+        usize::MAX
     }
 }
 

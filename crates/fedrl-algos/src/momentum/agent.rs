@@ -44,13 +44,12 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
             let step = LocalStep { world, config, round, k, agents: &agents, keys: &keys, theta: &theta, memory };
             let updates = self.direction.update(&step)?;
             for (index, mut update) in updates.into_iter().enumerate() {
-                let gradient_norm = norm(&update.fresh.gradient);
+                let gradient_norm = metrics[index].observe(&update.fresh);
                 if let Some(clip) = config.direction_clip {
                     let bound = F::from_f64(gradient_norm.min(clip));
                     update.direction.iter_mut().for_each(|u| *u = clamp(*u, bound));
                 }
                 add_scaled(theta.row_mut(index), sizes[index].next(gradient_norm), &update.direction);
-                metrics[index].observe(&update.fresh);
             }
         }
 

@@ -7,7 +7,7 @@ use fedrl_core::random::{Key, Purpose};
 use crate::oracle::{mean, trajectories, weighted, whole};
 use crate::support::{SEED, exact_world, initial, relative, train, world};
 
-fn config() -> FastFedPgConfig {
+pub fn config() -> FastFedPgConfig {
     FastFedPgConfig {
         local_steps: 3,
         local_step_size: 0.001,

@@ -7,6 +7,7 @@ mod exact;
 mod fast_fedpg;
 mod fedhapg_m;
 mod fedsvrpg_m;
+mod fused;
 mod identities;
 mod learning;
 mod momentum;

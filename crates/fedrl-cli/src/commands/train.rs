@@ -99,7 +99,7 @@ fn run(
     });
 
     let engine = Engine::new(selection);
-    let world = setup.world(engine.clone());
+    let world = setup.world_on(&engine);
     let stop = stop_on_interrupt(output)?;
     let mut progress = Progress::new(output, round, env_steps, config.training.rounds);
     let result = Trainer::new(setup, &world, directory, &manifest).run(from, &mut progress, &stop);

@@ -97,12 +97,27 @@ fn the_list_and_the_descriptions_for_programs() {
 }
 
 #[test]
-fn the_speed_of_an_environment_is_measured() {
-    let said = Place::tiny().fedrl(&["bench", "env", "CartPole-v1", "--repeats", "2", "--json"]).done().json();
-    assert_eq!(said.len(), 1);
-    assert_eq!((&said[0]["bench"], &said[0]["environment"]), (&"env".into(), &"CartPole-v1".into()));
-    let [slowest, middle, fastest] =
-        ["slowest", "steps_per_second", "fastest"].map(|key| said[0][key].as_f64().expect("a rate"));
-    assert!(slowest <= middle && middle <= fastest && slowest > 0.0);
+fn speeds_are_measured() {
+    let bench = |what: &str, rest: &[&str]| {
+        let options = ["--repeats", "2", "--agents", "3,20", "--json"];
+        let said = Place::tiny().fedrl(&[&["bench", what], rest, &options].concat()).done().json();
+        assert_eq!(said.len(), 2);
+        for (said, agents) in said.iter().zip([3, 20]) {
+            assert_eq!((&said["bench"], &said["environment"]), (&what.into(), &"CartPole-v1".into()));
+            assert_eq!((&said["agents"], &said["repeats"]), (&agents.into(), &2.into()));
+            let [slowest, middle, fastest, core] =
+                ["slowest", "per_second", "fastest", "per_core_second"].map(|key| said[key].as_f64().expect("a rate"));
+            assert!(slowest <= middle && middle <= fastest && slowest > 0.0 && core > 0.0);
+        }
+        said
+    };
+    for what in ["env", "rollout", "eval"] {
+        bench(what, &["CartPole-v1"]);
+    }
+    for said in bench("round", &[]) {
+        // Poles that never fall.
+        let full = said["agents"].as_u64().expect("a count") * 10 * 200;
+        assert_eq!(said["env_steps_per_round"].as_f64(), Some(full as f64));
+    }
     assert!(Place::tiny().fedrl(&["bench", "env", "Cartpole"]).refused(2).contains("did you mean `CartPole-v1`?"));
 }

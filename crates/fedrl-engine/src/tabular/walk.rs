@@ -1,6 +1,7 @@
 //! Trajectories through tables, with the draws of [`Engine::rollout`](crate::Engine::rollout).
 
-use fedrl_core::random::{Key, LANES, philox_lanes};
+use fedrl_core::LANES;
+use fedrl_core::random::{Key, philox_lanes};
 use fedrl_envs::Mdp;
 
 use super::{Softmax, Tables};
@@ -134,7 +135,7 @@ fn draw(walks: &[Walk], horizon: usize, words: &mut Vec<[u32; 2]>) -> usize {
         for (block, words) in words.chunks_exact_mut(LANES).enumerate() {
             let times: [u32; LANES] = std::array::from_fn(|lane| (block * LANES + lane) as u32);
             let counters = [[walk.trajectory; LANES], times, [0; LANES], [ACTION; LANES]];
-            let [a, _, _, d] = philox_lanes(counters, walk.key.low, walk.key.high);
+            let [a, _, _, d] = philox_lanes(counters, [walk.key.low; LANES], [walk.key.high; LANES]);
             words.iter_mut().zip(a).zip(d).for_each(|((word, a), d)| *word = [a, d]);
         }
     }

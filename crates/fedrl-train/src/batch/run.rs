@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ImportanceMetrics, ServerState, World};
+use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ImportanceMetrics, ServerState};
+use fedrl_engine::EngineError;
 use fedrl_engine::tabular::{Softmax, Tables};
-use fedrl_engine::{Engine, EngineError};
 use fedrl_federation::Participation;
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub(super) fn run(setup: &Setup, stop: &AtomicBool) -> Result<Option<RunResult>,
 
 fn fold<A: Algorithm<f64>>(setup: &Setup, algorithm: &A, stop: &AtomicBool) -> Result<Option<RunResult>, TrainError> {
     let config = &setup.experiment;
-    let world: World<f64> = setup.world(Engine::double());
+    let world = setup.double_world();
     let tables = setup.tables().unwrap_or_default();
     let rounds = config.training.rounds;
     let every = rounds.div_ceil(CURVE);

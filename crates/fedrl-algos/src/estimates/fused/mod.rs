@@ -1,0 +1,103 @@
+//! Estimates from trajectories, sixteen at a time in the lanes of the processor's vectors: simulators,
+//! narrow networks, f32.
+
+mod batch;
+
+use batch::{Batch, doubles};
+use fedrl_core::LANES;
+use fedrl_engine::fused::Fused as Policy;
+use fedrl_engine::{EngineError, Matrix};
+
+use super::{Corrected, Estimate, Estimates, Request};
+use crate::Agent;
+use crate::vector::difference;
+
+/// Lets a policy act and differentiates its log-probabilities in lanes.
+pub struct Fused {
+    policy: Policy,
+    agents_together: usize,
+}
+
+impl Fused {
+    /// Estimates for `agents` with `batch` trajectories each as a rule.
+    pub fn new(policy: Policy, agents: &[Agent<f32>], batch: usize) -> Self {
+        let full = LANES / batch.clamp(1, LANES);
+        // Lanes that cost nothing are filled up; others are shared out among the threads. Numbers do not
+        // depend on it.
+        let at_once = agents.first().is_some_and(|agent| agent.simulator.lanes_at_once());
+        let share = agents.len().div_ceil(rayon::current_num_threads());
+        Fused { policy, agents_together: if at_once { full } else { share.clamp(1, full) } }
+    }
+}
+
+impl Estimates<f32> for Fused {
+    fn gradients(&self, request: &Request<f32>, theta: &Matrix<f32>) -> Result<Vec<Estimate<f32>>, EngineError> {
+        let batch = Batch::live(&self.policy, request, theta);
+        let logs = if request.weighing.entropy > 0.0 { batch.logs(&batch.own) } else { Vec::new() };
+        let gradients = batch.gradients(&batch.own, &batch.psi(&logs));
+        Ok(batch.estimates(batch.mean(&gradients, |_| 1.0), None))
+    }
+
+    fn importance_corrected(
+        &self,
+        request: &Request<f32>,
+        theta: &Matrix<f32>,
+        previous: &[f32],
+    ) -> Result<Vec<Corrected<f32>>, EngineError> {
+        let batch = Batch::live(&self.policy, request, theta);
+        let logs = batch.logs(&batch.own);
+        let psi = batch.psi(&logs);
+        let gradients = batch.gradients(&batch.own, &psi);
+        let (other_logs, corrections) = if request.weighing.entropy > 0.0 {
+            let others = batch.passes(|_| previous);
+            let other_logs = batch.logs(&others);
+            let corrections = batch.gradients(&others, &batch.psi(&other_logs));
+            (other_logs, corrections)
+        } else {
+            batch.logs_and_gradients(previous, &psi)
+        };
+        // w(τ|θ′, θ) is the same at every step, so that it multiplies a trajectory's whole gradient.
+        let (weights, seen) = batch.weights(&other_logs, &logs);
+        let fresh = batch.estimates(batch.mean(&gradients, |_| 1.0), Some(seen));
+        Ok(corrected(fresh, batch.mean(&corrections, |lane| weights[lane])))
+    }
+
+    fn hessian_corrected(
+        &self,
+        request: &Request<f32>,
+        theta: &Matrix<f32>,
+        between: &Matrix<f32>,
+        previous: &[f32],
+    ) -> Result<Vec<Corrected<f32>>, EngineError> {
+        let batch = Batch::live(&self.policy, request, between);
+        let along: Vec<Vec<f32>> = (0..theta.rows()).map(|agent| difference(theta.row(agent), previous)).collect();
+        let current = batch.passes(|agent| theta.row(agent));
+        let (logs, current_logs) = (batch.logs(&batch.own), batch.logs(&current));
+        let (weights, seen) = batch.weights(&current_logs, &logs);
+
+        // ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩: the second term is Σ_t Ψ_t ∇²log π v, and what Ψ itself changes.
+        let psi = batch.psi(&logs);
+        let (hessian, slopes) = batch.hessian_products(&along, &psi);
+        let sums = batch.lane_sums(|block| slopes[block.index].iter().map(doubles));
+        let mut outer = batch.scaled(psi, |lane| sums[lane]);
+        if request.weighing.entropy > 0.0 {
+            batch.add_slopes(&mut outer, &slopes);
+        }
+        let outer = batch.mean(&batch.gradients(&batch.own, &outer), |_| 1.0);
+        let hessian = batch.mean(&hessian, |_| 1.0);
+
+        // w(τ|θ, θ(α)) g(τ|θ)
+        let gradients = batch.gradients(&current, &batch.psi(&current_logs));
+        let fresh = batch.estimates(batch.mean(&gradients, |lane| weights[lane]), Some(seen));
+        let sum = |(outer, hessian): (Vec<f32>, Vec<f32>)| outer.iter().zip(hessian).map(|(x, y)| x + y).collect();
+        Ok(corrected(fresh, outer.into_iter().zip(hessian).map(sum).collect()))
+    }
+
+    fn block_size(&self) -> usize {
+        self.agents_together
+    }
+}
+
+fn corrected(fresh: Vec<Estimate<f32>>, corrections: Vec<Vec<f32>>) -> Vec<Corrected<f32>> {
+    fresh.into_iter().zip(corrections).map(|(fresh, correction)| Corrected { fresh, correction }).collect()
+}

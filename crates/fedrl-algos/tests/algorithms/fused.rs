@@ -1,0 +1,141 @@
+//! Every algorithm, in lanes and by the reference path: the same rounds.
+
+use fedrl_algos::fast_fedpg::{FastFedPg, FastFedPgConfig};
+use fedrl_algos::fedhapg_m::FedHapgM;
+use fedrl_algos::fedsvrpg_m::FedSvrpgM;
+use fedrl_algos::momentum::MomentumConfig;
+use fedrl_algos::{Advantage, Agent, Algorithm, Divergence, Estimates, Estimator, Fused, Sampled, ServerState, World};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::{DeviceChoice, Engine, select};
+use fedrl_envs::{Instance, find};
+use fedrl_models::{Policy, PolicyConfig};
+
+use crate::fast_fedpg::config as fast_config;
+use crate::support::config;
+
+/// Twenty agents, more than there are lanes, in variants of an environment; `fused` says by which path.
+fn world(id: &str, fused: bool, batch: usize) -> (World<f32>, Policy) {
+    let environment = find(id).unwrap();
+    let spec = environment.spec();
+    let hidden = PolicyConfig { hidden: vec![8, 8], ..PolicyConfig::default() };
+    let policy = Policy::new(&hidden, &spec.observation, &spec.action).unwrap();
+    let first = &spec.parameters[0];
+    let agents: Vec<Agent<f32>> = (0..20)
+        .map(|id| {
+            let value = if first.default == 0.0 { 0.05 * id as f64 } else { first.default * (0.8 + 0.02 * id as f64) };
+            let instance = Instance::new(environment, [(first.name.to_string(), value)].into()).unwrap();
+            Agent { id, simulator: instance.simulator(), spec }
+        })
+        .collect();
+    let engine = |choice| Engine::new(&select(choice, 0).unwrap());
+    let estimates: Box<dyn Estimates<f32>> = if fused {
+        Box::new(Fused::new(engine(DeviceChoice::Cpu).fused(&policy).unwrap(), &agents, batch))
+    } else {
+        Box::new(Sampled { engine: engine(DeviceChoice::Reference), policy: policy.clone(), foreign: None })
+    };
+    let world = World { estimates, agents, seed: 5, max_episode_steps: 200, on_divergence: Divergence::Stop };
+    (world, policy)
+}
+
+/// Rounds of `algorithm` by both paths, compared: θ, and what was lived through.
+#[allow(clippy::print_stderr, reason = "a tie is for the reader of the test's output")]
+fn assert_same<A: Algorithm<f32>>(id: &str, algorithm: &A, batch: usize, rounds: u32, tolerance: f64) {
+    let everyone: Vec<usize> = (0..20).collect();
+    let run = |fused: bool| {
+        let (world, policy) = world(id, fused, batch);
+        let theta = policy.initial(Key::new(1, Purpose::Initialisation));
+        let mut done = algorithm.start(&world, theta.clone()).unwrap();
+        let mut reports = Vec::new();
+        for round in 0..rounds {
+            done = algorithm.round(&world, &done.state, round, &everyone).unwrap();
+            reports.append(&mut done.reports);
+        }
+        (theta, done.state.theta().to_vec(), reports)
+    };
+    let ((start, expected, seen), (_, found, lived)) = (run(false), run(true));
+    let closest = seen.iter().map(|report| report.metrics.lived.margin).fold(f64::INFINITY, f64::min);
+    if closest < 1e-6 {
+        eprintln!("{id}: a tie: a draw lay {closest:e} from its threshold, so the two cannot be compared");
+        return;
+    }
+    let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
+    let size = distance(&expected, &vec![0.0; expected.len()]);
+    let error = distance(&found, &expected) / size;
+    assert!(
+        error <= tolerance,
+        "{id}, batches of {batch}: θ differs by {error:e}; the closest draw lay {closest:e} from its threshold"
+    );
+    let way = distance(&expected, &start) / size;
+    assert!(error <= 0.01 * way, "{id}: θ moved by {way:e} and differs by {error:e}");
+    for (a, b) in seen.iter().zip(&lived) {
+        let (a, b) = (&a.metrics, &b.metrics);
+        assert_eq!(
+            (a.lived.trajectories, a.lived.terminated, a.lived.env_steps, a.local_steps),
+            (b.lived.trajectories, b.lived.terminated, b.lived.env_steps, b.local_steps)
+        );
+        let returns = (a.lived.return_sum, b.lived.return_sum);
+        assert!((returns.0 - returns.1).abs() <= 10.0 * tolerance * a.lived.env_steps as f64, "{id}: {returns:?}");
+        assert!((a.gradient_norm() - b.gradient_norm()).abs() <= 20.0 * tolerance * a.gradient_norm());
+        assert_eq!(a.importance.as_ref().map(|w| w.count), b.importance.as_ref().map(|w| w.count));
+    }
+}
+
+const SMOOTH: [&str; 3] = ["CartPole-v1", "Acrobot-v1", "RandomMDP-v0"];
+
+/// Every estimator, what is done to it, and entropy, spread over the batches.
+fn variants() -> Vec<MomentumConfig> {
+    let base = || MomentumConfig { local_step_size: 3e-4, global_step_size: 3e-3, ..config(0.5) };
+    vec![
+        MomentumConfig { batch: 1, ..base() },
+        MomentumConfig { batch: 3, advantage: Advantage::Standardised, is_clip: Some(1.1), ..base() },
+        MomentumConfig { batch: 18, advantage: Advantage::Baseline, ..base() },
+        MomentumConfig { batch: 2, estimator: Estimator::Reinforce, entropy: 0.1, ..base() },
+        MomentumConfig { batch: 2, estimator: Estimator::RewardToGo, direction_clip: Some(0.2), ..base() },
+    ]
+}
+
+#[test]
+fn fedsvrpg_m() {
+    for id in SMOOTH {
+        for config in variants() {
+            let batch = config.batch;
+            assert_same(id, &FedSvrpgM::new(config, 3), batch, 3, 1e-4);
+        }
+    }
+}
+
+#[test]
+fn plain_averaging() {
+    for id in SMOOTH {
+        let config = MomentumConfig { beta: 1.0, ..variants().remove(0) };
+        assert_same(id, &FedSvrpgM::new(config, 3), 1, 3, 1e-4);
+    }
+}
+
+#[test]
+fn fedhapg_m() {
+    for id in SMOOTH {
+        for config in variants() {
+            let batch = config.batch;
+            assert_same(id, &FedHapgM::new(config, 3), batch, 3, 1e-4);
+        }
+    }
+}
+
+#[test]
+fn fast_fedpg() {
+    for id in SMOOTH {
+        let config = FastFedPgConfig { local_step_size: 3e-4, ..fast_config() };
+        let batch = config.batch;
+        assert_same(id, &FastFedPg::new(config), batch, 3, 1e-4);
+    }
+}
+
+#[test]
+fn robots_for_one_local_step() {
+    for id in ["HalfCheetah-v5", "Hopper-v5", "Walker2d-v5"] {
+        let config = MomentumConfig { local_steps: 1, horizon: 20, batch: 2, ..variants().remove(0) };
+        assert_same(id, &FedSvrpgM::new(config.clone(), 1), 2, 1, 1e-3);
+        assert_same(id, &FedHapgM::new(config, 1), 2, 1, 1e-3);
+    }
+}

@@ -1,0 +1,114 @@
+//! `fedrl bench rollout` and `fedrl bench eval`: a policy that acts in many environments at once.
+
+use anyhow::{Context, Result};
+use fedrl_core::random::{Key, Purpose};
+use fedrl_core::wide::widest;
+use fedrl_engine::fused::{Fused, Lane};
+use fedrl_engine::{DeviceChoice, Engine, Mode, select};
+use fedrl_envs::{Environment, Instance, Simulator};
+use fedrl_eval::{Protocol, evaluate};
+use fedrl_models::{Policy, PolicyConfig};
+use serde::Serialize;
+
+use super::measure::{Rates, measure, short};
+use super::{environments, variants};
+use crate::args::{BenchOptions, OutputArgs};
+use crate::output::{Output, table};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Episodes, begun anew as they end.
+    Rollout,
+    /// `fedrl eval`, its intervals included.
+    Evaluation,
+}
+
+#[derive(Serialize)]
+struct Row {
+    bench: &'static str,
+    environment: &'static str,
+    agents: usize,
+    hidden: Vec<usize>,
+    threads: usize,
+    vectors: &'static str,
+    /// Environment steps.
+    #[serde(flatten)]
+    steps: Rates,
+}
+
+/// Measures every environment with every number of agents.
+pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions) -> Result<()> {
+    let output = Output::from(OutputArgs { json: options.json, quiet: false });
+    let default: &[&str] = if kind == Kind::Rollout { &["CartPole-v1", "Acrobot-v1"] } else { &["CartPole-v1"] };
+    let mut rows = Vec::new();
+    for environment in environments(envs, default)? {
+        let spec = environment.spec();
+        let config = PolicyConfig { hidden: hidden.to_vec(), ..PolicyConfig::default() };
+        let policy = Policy::new(&config, &spec.observation, &spec.action)?;
+        for &agents in &options.agents {
+            let steps = match kind {
+                Kind::Rollout => rollout(environment, &policy, agents, options)?,
+                Kind::Evaluation => evaluation(environment, &policy, agents, options)?,
+            };
+            rows.push(vec![
+                spec.id.to_string(),
+                agents.to_string(),
+                short(steps.per_second),
+                short(steps.per_core_second),
+                format!("{} .. {}", short(steps.slowest), short(steps.fastest)),
+            ]);
+            let bench = if kind == Kind::Rollout { "rollout" } else { "eval" };
+            let (hidden, threads) = (hidden.to_vec(), options.threads);
+            let (environment, vectors) = (spec.id, widest());
+            output.value(&Row { bench, environment, agents, hidden, threads, vectors, steps })?;
+        }
+    }
+    let header = format!("environment, {} threads, {}", options.threads, widest());
+    output.text(table(&[&header, "agents", "steps/s", "per core", "range"], rows, 1))?;
+    Ok(())
+}
+
+/// Episodes of an agent at a time: their ends meet lanes that wait seldom.
+const EPISODES: usize = 16;
+
+fn rollout(
+    environment: &'static dyn Environment,
+    policy: &Policy,
+    agents: usize,
+    options: &BenchOptions,
+) -> Result<Rates> {
+    let spec = environment.spec();
+    let fused = Fused::new(policy).context("--hidden: expected layers of at most 64")?;
+    let theta = policy.initial(Key::new(0, Purpose::Initialisation));
+    let instances = variants(environment, agents)?;
+    let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
+    let root = Key::new(0, Purpose::Evaluation);
+    let lane = |i: usize| {
+        let (agent, trajectory) = (i % agents, i / agents);
+        Lane { theta: &theta, simulator: &simulators[agent], key: root.child([agent as u32, 0, 0, 0]), trajectory }
+    };
+    let episodes = (agents * EPISODES).max(4096).min(agents.max(65_536));
+    let lanes: Vec<Lane> = (0..episodes).map(lane).collect();
+    measure(options.repeats, || {
+        let outcomes = fused.episodes(&lanes, spec, spec.max_episode_steps, Mode::Sampled);
+        Ok(outcomes.iter().map(|outcome| outcome.steps as f64).sum())
+    })
+}
+
+fn evaluation(
+    environment: &'static dyn Environment,
+    policy: &Policy,
+    agents: usize,
+    options: &BenchOptions,
+) -> Result<Rates> {
+    let spec = environment.spec();
+    let theta = policy.initial(Key::new(0, Purpose::Initialisation));
+    let instances = variants(environment, agents)?;
+    let engine = Engine::new(&select(DeviceChoice::Cpu, 0)?);
+    let protocol = Protocol { episodes: 20, max_episode_steps: spec.max_episode_steps, mode: Mode::Sampled, seed: 0 };
+    measure(options.repeats, || {
+        let evaluation = evaluate(&engine, policy, &theta, &instances, &protocol)?;
+        Ok(evaluation.variants.iter().map(|variant| variant.episodes as f64).sum())
+    })
+}

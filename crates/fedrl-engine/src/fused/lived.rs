@@ -1,0 +1,100 @@
+//! What sixteen lanes lived through.
+
+use fedrl_core::LANES;
+use fedrl_core::random::Key;
+use fedrl_core::wide::Pack;
+use fedrl_envs::Simulator;
+
+use super::pool::Room;
+use crate::{Replica, Trajectory};
+
+/// One trajectory to be lived: whose policy, whose environment, whose draws.
+#[derive(Clone, Copy)]
+pub struct Lane<'a> {
+    /// Parameters θ of the policy.
+    pub theta: &'a [f32],
+    /// The environment.
+    pub simulator: &'a Simulator<f32>,
+    /// Key of its replica's draws.
+    pub key: Key,
+    /// Its number in the batch of its replica.
+    pub trajectory: usize,
+}
+
+impl<'a> Lane<'a> {
+    /// The trajectory of a replica that has this number.
+    pub fn new(replica: &Replica<'a, f32>, trajectory: usize) -> Self {
+        Lane { theta: replica.theta, simulator: replica.simulator, key: replica.key, trajectory }
+    }
+}
+
+/// The steps of up to sixteen trajectories. Step t of every lane lies side by side; a lane whose
+/// trajectory is over has zeros.
+#[derive(Debug)]
+pub struct Lived {
+    /// `[steps, observation width]`.
+    pub(super) observations: Room,
+    /// `[steps, action width]`.
+    pub(super) actions: Room,
+    pub(super) observation_width: usize,
+    pub(super) action_width: usize,
+    /// Rewards, `[steps]`.
+    pub rewards: Vec<Pack>,
+    /// Steps of each lane.
+    pub lengths: [usize; LANES],
+    /// Whether each lane's episode ended by itself.
+    pub terminated: [bool; LANES],
+    /// How close any draw of each lane came to choosing another action.
+    pub margins: [f32; LANES],
+}
+
+impl Lived {
+    /// Steps of the longest trajectory.
+    pub fn steps(&self) -> usize {
+        self.rewards.len()
+    }
+
+    /// What one lane lived through, without its final observation.
+    pub fn trajectory(&self, lane: usize) -> Trajectory<f32> {
+        let of_lane = |packs: &[Pack], width: usize| row(&packs[..self.lengths[lane] * width], lane).collect();
+        Trajectory {
+            observations: of_lane(&self.observations, self.observation_width),
+            actions: of_lane(&self.actions, self.action_width),
+            rewards: of_lane(&self.rewards, 1),
+            final_observation: Vec::new(),
+            terminated: self.terminated[lane],
+        }
+    }
+
+    /// The sums over the steps of every lane of numbers, a pack per step.
+    pub fn sums(&self, packs: impl Iterator<Item = [f64; LANES]>) -> [f64; LANES] {
+        let mut sums = [0.0; LANES];
+        for (step, numbers) in packs.enumerate() {
+            for lane in 0..LANES {
+                sums[lane] += if step < self.lengths[lane] { numbers[lane] } else { 0.0 };
+            }
+        }
+        sums
+    }
+
+    /// The numbers that `packs`, one per step, have for the steps of one lane.
+    pub fn of_lane<'a>(&self, packs: &'a [Pack], lane: usize) -> impl Iterator<Item = f32> + use<'a> {
+        packs[..self.lengths[lane]].iter().map(move |pack| pack.0[lane])
+    }
+}
+
+/// Rows as packs: number i of every row is in pack i. Further lanes are copies of the first row.
+pub fn pack<'a>(rows: impl IntoIterator<Item = &'a [f32]>) -> Vec<Pack> {
+    let mut rows = rows.into_iter();
+    let first = rows.next().unwrap_or(&[]);
+    let mut packs: Vec<Pack> = first.iter().map(|&x| Pack([x; LANES])).collect();
+    for (lane, row) in (1..LANES).zip(rows) {
+        packs.iter_mut().zip(row).for_each(|(pack, &x)| pack.0[lane] = x);
+    }
+    packs
+}
+
+/// The numbers of one lane.
+pub fn row(packs: &[Pack], lane: usize) -> impl Iterator<Item = f32> + '_ {
+    packs.iter().map(move |pack| pack.0[lane])
+}
