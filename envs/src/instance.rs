@@ -129,6 +129,11 @@ pub struct Simulator<F> {
 }
 
 impl<F: Precision> Simulator<F> {
+    /// How many numbers it is made of.
+    pub fn size(&self) -> usize {
+        self.coefficients.len()
+    }
+
     /// Whether sixteen of it, side by side, cost about as much as one.
     pub fn lanes_at_once(&self) -> bool {
         self.environment.lanes().at_once()

@@ -115,6 +115,15 @@ impl AlgorithmConfig {
         }
     }
 
+    /// H: steps after which a trajectory is cut.
+    pub fn horizon(&self) -> usize {
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.horizon,
+            AlgorithmConfig::Pavg(config) => config.horizon,
+            AlgorithmConfig::FastFedPg(config) => config.horizon,
+        }
+    }
+
     /// Trajectories that an agent samples at once.
     pub fn batch(&self) -> usize {
         match self {

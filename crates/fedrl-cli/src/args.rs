@@ -64,10 +64,13 @@ pub struct TrainArgs {
     /// Override one value of the experiment; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
+    /// auto, cpu, reference (the CPU by tensors, slow), gpu, or wgpu:N as `fedrl doctor` counts.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// The run directory itself [default: runs/NAME-OF-CONFIG].
+    /// Train so many runs, with seeds from that of the experiment on: training.runs.
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u32>,
+    /// The run directory itself [default: runs/NAME-OF-CONFIG]; many runs have a folder each in it.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How much is said.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use burn::tensor::Device;
+use fedrl_core::wide::widest;
 
 /// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,11 +101,27 @@ impl Selection {
         self.adapter.as_ref().map_or_else(|| "cpu".into(), |adapter| adapter.name.clone())
     }
 
-    /// Its driver, for manifests.
+    /// Its driver, for manifests; for the CPU, what does the arithmetic.
     pub fn driver(&self) -> String {
-        self.adapter
-            .as_ref()
-            .map_or_else(|| "burn-flex".into(), |adapter| format!("{}, {}", adapter.api, adapter.driver))
+        match &self.adapter {
+            Some(adapter) => format!("{}, {}", adapter.api, adapter.driver),
+            None if self.reference => "tensors, burn-flex".into(),
+            None => format!("lanes, {}", widest()),
+        }
+    }
+
+    /// What asks for it again: `choice`, unless that was left to the program.
+    pub fn choice(&self, choice: &str) -> String {
+        match (self.is_gpu(), self.reference) {
+            (true, _) => choice.into(),
+            (false, true) => "reference".into(),
+            (false, false) => "cpu".into(),
+        }
+    }
+
+    /// Its name, how it computes, and why it was taken.
+    pub fn describe(&self) -> String {
+        format!("{} ({}; {})", self.name(), self.driver(), self.reason)
     }
 
     fn cpu(reason: impl Into<String>) -> Self {

@@ -6,7 +6,9 @@
 mod batch;
 mod checkpoint;
 mod config;
+mod family;
 mod journal;
+mod memory;
 mod metrics;
 mod run_directory;
 mod setup;
@@ -20,6 +22,8 @@ pub use config::{
     AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Point, Source, TrainingConfig,
     variant_set_from_file,
 };
+pub use family::{Member, family};
+pub use memory::Memory;
 pub use metrics::RoundMetrics;
 pub use run_directory::{Manifest, RunDirectory, RunError};
 pub use setup::{HeldOut, Setup};

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use fedrl_engine::{DeviceChoice, adapters, select};
+use fedrl_core::wide::widest;
+use fedrl_engine::{DeviceChoice, Engine, adapters, select};
 use fedrl_train::{Setup, Source};
 use serde_json::json;
 
 use crate::args::{DoctorArgs, OutputArgs};
-use crate::exit::Done;
+use crate::exit::{Done, Usage};
 use crate::output::Output;
 
 /// Shows what can run here.
@@ -21,7 +22,7 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
     let selection = select(DeviceChoice::Auto, setup.as_ref().map_or(usize::MAX, Setup::work))?;
 
     output.text(format!("fedrl {} ({})", env!("CARGO_PKG_VERSION"), env!("FEDRL_GIT_REVISION")))?;
-    output.text(format!("cpu      {threads} threads, burn-flex"))?;
+    output.text(format!("cpu      {threads} threads, {} vectors", widest()))?;
     for (index, adapter) in adapters.iter().enumerate() {
         output.text(format!("wgpu:{index}   {adapter}"))?;
     }
@@ -35,6 +36,21 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
         .map_or("auto, for a large experiment,".into(), |config| format!("auto for {}", config.display()));
     output.text(format!("{question} takes {}: {}", selection.name(), selection.reason))?;
 
+    let memory = setup.as_ref().map(|setup| setup.memory(&Engine::new(&selection), threads));
+    if let (Some(memory), Some(setup)) = (memory, &setup) {
+        output.text(format!(
+            "memory   {} for {} agents: {} each, and {} for each of {} threads",
+            bytes(memory.total),
+            setup.agents.len(),
+            bytes(memory.per_agent),
+            bytes(memory.per_thread),
+            threads.min(setup.agents.len()),
+        ))?;
+        if let Some(available) = available_memory() {
+            output.text(format!("         {} are available", bytes(available)))?;
+        }
+    }
+
     let listed: Vec<_> = adapters
         .iter()
         .enumerate()
@@ -44,10 +60,45 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
         "version": env!("CARGO_PKG_VERSION"),
         "git_revision": env!("FEDRL_GIT_REVISION"),
         "threads": threads,
+        "vectors": widest(),
         "adapters": listed,
         "auto": {"device": selection.name(), "reason": selection.reason},
+        "memory": memory,
+        "available_memory": available_memory(),
     }))?;
     Ok(Done::Complete)
+}
+
+/// Refuses a training that cannot fit into the memory that there is.
+pub(super) fn check_memory(setup: &Setup, engine: &Engine<f32>) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let needed = setup.memory(engine, threads);
+    match available_memory() {
+        Some(available) if needed.total > available => Err(Usage(format!(
+            "training {} agents needs about {} ({} each), but {} are available; fewer agents, shorter trajectories or \
+             smaller batches need less: `fedrl doctor CONFIG` shows how much",
+            setup.agents.len(),
+            bytes(needed.total),
+            bytes(needed.per_agent),
+            bytes(available)
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Memory that can still be had, in bytes, where the system tells.
+fn available_memory() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Bytes for people.
+fn bytes(count: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(size, _)| count >= *size);
+    unit.map_or_else(|| format!("{count} B"), |(size, name)| format!("{:.1} {name}", count as f64 / size as f64))
 }
 
 fn setup(config: &Path) -> Result<Setup> {

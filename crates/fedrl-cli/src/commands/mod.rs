@@ -6,6 +6,7 @@ pub mod compare;
 pub mod doctor;
 pub mod env;
 pub mod eval;
+pub mod family;
 pub mod play;
 pub mod report;
 pub mod train;

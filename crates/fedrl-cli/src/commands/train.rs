@@ -7,11 +7,12 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use fedrl_engine::{DeviceChoice, Engine, Mode, Selection, select};
-use fedrl_train::{Checkpoint, Ending, Manifest, RunDirectory, Setup, Source, Trainer};
-use serde_json::json;
+use fedrl_train::{Batch, Checkpoint, Ending, Manifest, Observer, RunDirectory, Setup, Source, Trainer};
+use serde_json::{Value, json};
 
-use super::batch;
+use super::doctor::check_memory;
 use super::eval::{Record, Request, evaluate, sets};
+use super::{batch, family};
 use crate::args::{ResumeArgs, TrainArgs};
 use crate::exit::Done;
 use crate::output::Output;
@@ -21,9 +22,12 @@ use crate::progress::Progress;
 pub fn train(args: &TrainArgs) -> Result<Done> {
     let mut source = Source::read(&args.config)?;
     args.set.iter().try_for_each(|setting| source.set(setting))?;
+    if let Some(runs) = args.runs {
+        source.set(&format!("training.runs={runs}"))?;
+    }
     source.make_paths_absolute()?;
     if source.is_batch() {
-        return batch::train(args, source);
+        return if Batch::fits(&source)? { batch::train(args, source) } else { family::train(args, source) };
     }
     let name = source.name().to_string();
     let setup = Setup::new(source.experiment()?, &name)?;
@@ -31,6 +35,8 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
     setup.initial()?;
     let choice: DeviceChoice = args.device.parse()?;
     let selection = select(choice, setup.work())?;
+
+    check_memory(&setup, &Engine::new(&selection))?;
 
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
     let mut manifest = Manifest { started: now(), ..Manifest::default() };
@@ -44,10 +50,10 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
 }
 
 /// By what and on what a run is being made now.
-fn describe(manifest: &mut Manifest, device: &str, selection: &Selection) {
+pub(super) fn describe(manifest: &mut Manifest, device: &str, selection: &Selection) {
     manifest.fedrl_version = env!("CARGO_PKG_VERSION").into();
     manifest.git_revision = env!("FEDRL_GIT_REVISION").into();
-    manifest.device_choice = if selection.is_gpu() { device.into() } else { "cpu".into() };
+    manifest.device_choice = selection.choice(device);
     manifest.device = selection.name();
     manifest.driver = selection.driver();
     manifest.finished = None;
@@ -58,7 +64,11 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let directory = RunDirectory::open(&args.run)?;
     let source = directory.source()?;
     if source.is_batch() {
-        return batch::resume(args, &directory, source);
+        return if Batch::fits(&source)? {
+            batch::resume(args, &directory, source)
+        } else {
+            family::resume(args, &directory, source)
+        };
     }
     let name = source.name().to_string();
     let checkpoint = directory.checkpoint(args.from)?;
@@ -77,7 +87,7 @@ fn run(
     directory: &RunDirectory,
     setup: &Setup,
     selection: &Selection,
-    mut manifest: Manifest,
+    manifest: Manifest,
     from: Option<Checkpoint>,
     output: Output,
 ) -> Result<Done> {
@@ -85,13 +95,12 @@ fn run(
     let before = from.as_ref().map(|checkpoint| checkpoint.header.progress.clone());
     let (round, env_steps) = before.map_or((0, 0), |progress| (progress.round, progress.totals.env_steps));
     output.note(format!(
-        "{} on {} x {}, {} parameters, on {} ({})",
+        "{} on {} x {}, {} parameters, on {}",
         config.algorithm.name(),
         setup.agents.len(),
         config.environment.id,
         setup.policy.parameter_count(),
-        selection.name(),
-        selection.reason
+        selection.describe()
     ));
     output.note(match round {
         0 => format!("training in {}", directory.path().display()),
@@ -99,64 +108,89 @@ fn run(
     });
 
     let engine = Engine::new(selection);
-    let world = setup.world_on(&engine);
     let stop = stop_on_interrupt(output)?;
     let mut progress = Progress::new(output, round, env_steps, config.training.rounds);
-    let result = Trainer::new(setup, &world, directory, &manifest).run(from, &mut progress, &stop);
+    let result = complete(directory, setup, &engine, manifest, from, &mut progress, &stop);
     progress.finish();
-    let ending = result.with_context(|| format!("training in {}", directory.path().display()))?;
+    let finished = result.with_context(|| format!("training in {}", directory.path().display()))?;
+    let Finished { ending, records, report } = &finished;
+    for record in records {
+        output.text(record.table())?;
+    }
     if ending.interrupted {
         output.note(format!(
             "stopped after round {}; continue with: fedrl resume {}",
             ending.progress.round,
             directory.path().display()
         ));
-        summary(directory, &ending, None, &[], output)?;
-        return Ok(Done::Interrupted);
     }
-
-    let request = Request { mode: Mode::Sampled, episodes: config.evaluation.episodes, suffix: String::new() };
-    let round = ending.progress.round;
-    let mut records = Vec::new();
-    for (on, instances) in sets(setup) {
-        let record = evaluate(directory, setup, &engine, (round, &ending.theta), (on, &instances), &request)?;
-        output.text(record.table())?;
-        records.push(record);
-    }
-    manifest.finished.get_or_insert_with(now);
-    directory.write_manifest(&manifest)?;
-    let report = fedrl_report::write(directory.path())?;
-    summary(directory, &ending, Some(&report), &records, output)?;
-    Ok(Done::Complete)
-}
-
-fn summary(
-    directory: &RunDirectory,
-    ending: &Ending,
-    report: Option<&Path>,
-    records: &[Record],
-    output: Output,
-) -> Result<()> {
     if let Some(report) = report {
-        output.text(format!(
-            "policy  {}",
-            directory.checkpoints().join(format!("round-{:06}", ending.progress.round)).display()
-        ))?;
+        let policy = directory.checkpoints().join(format!("round-{:06}", ending.progress.round));
+        output.text(format!("policy  {}", policy.display()))?;
         output.text(format!("report  {}", report.display()))?;
     }
-    let evaluation: Vec<_> = records
-        .iter()
-        .map(|record| json!({"on": record.on, "mean": record.evaluation.mean, "worst": record.evaluation.worst, "cvar": record.evaluation.cvar}))
-        .collect();
-    output.value(&json!({
-        "run": directory.path().display().to_string(),
-        "rounds": ending.progress.round,
-        "env_steps": ending.progress.totals.env_steps,
-        "return_mean": ending.return_mean,
-        "evaluation": evaluation,
-        "report": report.map(|report| report.display().to_string()),
-    }))?;
-    Ok(())
+    output.value(&finished.summary(&directory.path().display().to_string()))?;
+    Ok(if ending.interrupted { Done::Interrupted } else { Done::Complete })
+}
+
+/// What a training came to.
+pub(super) struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// Evaluations of its last policy; none if it was interrupted.
+    pub records: Vec<Record>,
+    /// Where its report is; nowhere if it was interrupted.
+    pub report: Option<PathBuf>,
+}
+
+impl Finished {
+    /// For programs.
+    pub fn summary(&self, run: &str) -> Value {
+        let evaluation: Vec<Value> = self
+            .records
+            .iter()
+            .map(|record| {
+                let evaluation = &record.evaluation;
+                json!({"on": record.on, "mean": evaluation.mean, "worst": evaluation.worst, "cvar": evaluation.cvar})
+            })
+            .collect();
+        json!({
+            "run": run,
+            "rounds": self.ending.progress.round,
+            "env_steps": self.ending.progress.totals.env_steps,
+            "return_mean": self.ending.return_mean,
+            "evaluation": evaluation,
+            "report": self.report.as_ref().map(|report| report.display().to_string()),
+        })
+    }
+}
+
+/// Trains to the end, or until `stop`; then evaluates and writes the report.
+pub(super) fn complete(
+    directory: &RunDirectory,
+    setup: &Setup,
+    engine: &Engine<f32>,
+    mut manifest: Manifest,
+    from: Option<Checkpoint>,
+    observer: &mut dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Finished> {
+    let world = setup.world_on(engine);
+    let ending = Trainer::new(setup, &world, directory, &manifest).run(from, observer, stop)?;
+    if ending.interrupted {
+        return Ok(Finished { ending, records: Vec::new(), report: None });
+    }
+    let episodes = setup.experiment.evaluation.episodes;
+    let request = Request { mode: Mode::Sampled, episodes, suffix: String::new() };
+    let round = ending.progress.round;
+    let evaluated = |(on, instances): (_, Vec<_>)| {
+        evaluate(directory, setup, engine, (round, &ending.theta), (on, &instances), &request)
+    };
+    let records = sets(setup).into_iter().map(evaluated).collect::<Result<Vec<_>>>()?;
+    manifest.finished.get_or_insert_with(now);
+    directory.write_manifest(&manifest)?;
+    let report = Some(fedrl_report::write(directory.path())?);
+    Ok(Finished { ending, records, report })
 }
 
 /// A flag that Ctrl-C or a termination signal sets. The second one ends the program at once.

@@ -138,8 +138,8 @@ fn what_cannot_be_done_with_a_batch_is_refused_by_name() {
     let error = place.fedrl(&["resume", "run", "--quiet"]).refused(3);
     assert!(error.contains("line 2 is not of this batch, expected that of"), "{error}");
 
-    let deep = ["train", "experiment.toml", "--out", "deep", "--set", "policy.bias=true"];
-    assert!(place.fedrl(&deep).refused(2).contains("many runs at once are for tabular policies"));
+    let mixed = ["train", "experiment.toml", "--out", "deep", "--set", "sweep.policy.bias=[false, true]"];
+    assert!(place.fedrl(&mixed).refused(2).contains("every point has to be a tabular policy"));
     let error = place.fedrl(&["train", "experiment.toml", "--out", "deep", "--set", "sweep.agents.count=3"]).refused(2);
     assert!(error.contains("sweep.agents.count: expected keys with lists of values"), "{error}");
     for (setting, reason) in [

@@ -84,7 +84,7 @@ fn experiments_that_cannot_be_understood() {
     page.train(&[("rounds = 6", "rounds = -6")]);
     page.train(&[("hidden = [4]", "hidden = 4")]);
     page.train(&[("[training]", "[trainin]")]);
-    page.train(&[("[evaluation]\nepisodes = 2\n", "[sweep]\n\"algorithm.beta\" = [0.2, 0.5]\n")]);
+    page.train(&[("[evaluation]\nepisodes = 2\n", "[sweep]\n\"algorithm.beta\" = [0.2, 5]\n")]);
     page.train(&[("\"CartPole-v1\"", "\"Cartpole-v0\"")]);
     page.train(&[("\"fedsvrpg-m\"", "\"fedsvrpg\"")]);
     page.train(&[("agents = { length = ", "agents = { lenght = ")]);

@@ -12,6 +12,7 @@ mod divergence;
 mod env;
 mod errors;
 mod eval;
+mod family;
 mod play;
 mod python;
 mod random_mdp;

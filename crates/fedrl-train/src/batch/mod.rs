@@ -88,6 +88,17 @@ impl Batch {
         Ok(Batch { points, names, runs, source: file })
     }
 
+    /// Whether the runs that a file describes are so small that a line each is enough: tabular policies on
+    /// finite decision processes.
+    ///
+    /// # Errors
+    /// The first point is no experiment.
+    pub fn fits(source: &Source) -> Result<bool, ConfigError> {
+        let file = source.name().to_string();
+        let Some(point) = source.clone().points()?.into_iter().next() else { return Ok(false) };
+        Ok(Setup::new(point.experiment, &file)?.tables().is_some())
+    }
+
     /// One sentence about what there is to do.
     pub fn describe(&self) -> String {
         let seed = self.points[0].experiment.training.seed;
@@ -206,8 +217,9 @@ fn check(point: &Point, seed: u64, file: &str) -> Result<(), ConfigError> {
     let setup = Setup::new(seeded(point, seed), file)?;
     setup.initial()?;
     if setup.tables().is_none() {
-        let problem = "many runs at once are for tabular policies on finite decision processes: an environment \
-                       like RandomMDP-v0, `policy.hidden = []` and `policy.bias = false`; train others one by one";
+        let problem = "the first point of the sweep is a tabular policy on a finite decision process, so that \
+                       every point has to be a tabular policy on one: an environment like RandomMDP-v0, \
+                       `policy.hidden = []` and `policy.bias = false`; sweep others in a file of their own";
         return Err(ConfigError::at(file, "", problem));
     }
     if setup.experiment.algorithm.objective().0 == 1.0 {

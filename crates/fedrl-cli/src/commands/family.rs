@@ -1,0 +1,145 @@
+//! `fedrl train` and `fedrl resume` for many trainings at once, each with a run directory of its own.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use fedrl_engine::{Engine, Selection, select};
+use fedrl_train::{BatchProgress, Manifest, Member, Observer, RoundMetrics, RunDirectory, Setup, Source, family};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::train::{Finished, complete, describe, now, stop_on_interrupt, unused};
+use crate::args::{ResumeArgs, TrainArgs};
+use crate::exit::{Done, Usage};
+use crate::output::{Output, table};
+use crate::progress::Counter;
+
+/// Trains every member into a new directory.
+pub fn train(args: &TrainArgs, source: Source) -> Result<Done> {
+    let config = source.to_toml()?;
+    let members = family(source)?;
+    let selection = device(&members, &args.device)?;
+    let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
+    let mut manifest = Manifest { started: now(), ..Manifest::default() };
+    describe(&mut manifest, &args.device, &selection);
+    let directory = RunDirectory::create(&path, &config, &manifest)?;
+    run(&directory, &members, &selection, manifest, args.output.into())
+}
+
+/// Goes on with what is not finished.
+pub fn resume(args: &ResumeArgs, directory: &RunDirectory, source: Source) -> Result<Done> {
+    if args.from.is_some() {
+        let path = directory.path().display();
+        return Err(Usage(format!("--from: {path} holds many runs; resume one of its directories instead")).into());
+    }
+    let members = family(source)?;
+    let mut manifest = directory.manifest()?;
+    let choice = args.device.clone().unwrap_or(manifest.device_choice.clone());
+    let selection = device(&members, &choice)?;
+    if manifest.finished.is_none() {
+        describe(&mut manifest, &choice, &selection);
+    }
+    run(directory, &members, &selection, manifest, args.output.into())
+}
+
+/// The device for all members together.
+fn device(members: &[Member], choice: &str) -> Result<Selection> {
+    let work = |member: &Member| Ok(Setup::new(member.experiment.clone(), &member.name)?.work());
+    let all = members.iter().map(work).sum::<Result<usize>>()?;
+    Ok(select(choice.parse()?, all)?)
+}
+
+fn run(
+    directory: &RunDirectory,
+    members: &[Member],
+    selection: &Selection,
+    mut manifest: Manifest,
+    output: Output,
+) -> Result<Done> {
+    let path = directory.path().display();
+    output.note(format!("{} trainings in {path}, on {}", members.len(), selection.describe()));
+    let stop = stop_on_interrupt(output)?;
+    let engine = Engine::new(selection);
+    let counter = Mutex::new(Counter::new(output));
+    let done = AtomicUsize::new(0);
+    let one = |member: &Member| -> Result<Option<(String, Finished)>> {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let place = directory.path().join(&member.name);
+        let finished = member_run(member, &place, &manifest, &engine, &stop)
+            .with_context(|| format!("training in {}", place.display()))?;
+        if finished.ending.interrupted {
+            return Ok(None);
+        }
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Ok(mut counter) = counter.lock() {
+            counter.show(BatchProgress { done, runs: members.len() });
+        }
+        Ok(Some((member.name.clone(), finished)))
+    };
+    // A GPU takes one run after the other, whole.
+    let results: Vec<_> =
+        if selection.is_gpu() { members.iter().map(one).collect() } else { members.par_iter().map(one).collect() };
+    if let Ok(counter) = counter.into_inner() {
+        counter.finish();
+    }
+    let finished: Vec<(String, Finished)> =
+        results.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    if finished.len() < members.len() {
+        output.note(format!("stopped; continue with: fedrl resume {path}"));
+        return Ok(Done::Interrupted);
+    }
+    manifest.finished.get_or_insert_with(now);
+    directory.write_manifest(&manifest)?;
+    show(directory, &finished, output)?;
+    Ok(Done::Complete)
+}
+
+/// Trains one member from where it stands.
+fn member_run(
+    member: &Member,
+    place: &std::path::Path,
+    family: &Manifest,
+    engine: &Engine<f32>,
+    stop: &std::sync::atomic::AtomicBool,
+) -> Result<Finished> {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn round(&mut self, _metrics: &RoundMetrics) {}
+    }
+    let setup = Setup::new(member.experiment.clone(), &member.name)?;
+    let (directory, from, manifest) = match RunDirectory::open(place) {
+        Ok(directory) => {
+            let (from, manifest) = (directory.checkpoint(None)?, directory.manifest()?);
+            (directory, from, manifest)
+        }
+        Err(_) => {
+            let manifest = Manifest { started: now(), finished: None, ..family.clone() };
+            let config = setup.experiment.to_toml().context("writing the resolved experiment")?;
+            (RunDirectory::create(place, &config, &manifest)?, None, manifest)
+        }
+    };
+    complete(&directory, &setup, engine, manifest, from, &mut Nobody, stop)
+}
+
+/// A line per run, and where they are.
+fn show(directory: &RunDirectory, finished: &[(String, Finished)], output: Output) -> Result<()> {
+    let path = directory.path().display();
+    let sets: Vec<&str> = finished[0].1.records.iter().map(|record| record.on.as_str()).collect();
+    let header: Vec<&str> = ["run", "last round"].into_iter().chain(sets).collect();
+    let rows = finished.iter().map(|(name, finished)| {
+        let evaluations = finished.records.iter().map(|record| format!("{:.1}", record.evaluation.mean));
+        let last = finished.ending.return_mean.map_or_else(String::new, |mean| format!("{mean:.1}"));
+        [name.clone(), last].into_iter().chain(evaluations).collect()
+    });
+    output.text(format!("\nmean returns\n{}", table(&header, rows.collect(), 1)))?;
+    output.text(format!("\ncompare with: fedrl compare {path}/*/"))?;
+    let runs: Vec<Value> = finished
+        .iter()
+        .map(|(name, finished)| finished.summary(&directory.path().join(name).display().to_string()))
+        .collect();
+    output.value(&json!({ "run": path.to_string(), "runs": runs }))?;
+    Ok(())
+}
