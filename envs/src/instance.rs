@@ -129,11 +129,6 @@ pub struct Simulator<F> {
 }
 
 impl<F: Precision> Simulator<F> {
-    /// How many numbers it is made of.
-    pub fn size(&self) -> usize {
-        self.coefficients.len()
-    }
-
     /// Whether sixteen of it, side by side, cost about as much as one.
     pub fn lanes_at_once(&self) -> bool {
         self.environment.lanes().at_once()
@@ -145,12 +140,12 @@ impl<F: Precision> Simulator<F> {
     }
 
     /// The table of numbers that the dynamics use.
-    pub(crate) fn coefficients(&self) -> &[F] {
+    pub fn coefficients(&self) -> &[F] {
         &self.coefficients
     }
 
     /// What rewards are multiplied with, and what is then added.
-    pub(crate) fn reward(&self) -> (F, F) {
+    pub fn reward(&self) -> (F, F) {
         (self.reward_scale, self.reward_shift)
     }
 

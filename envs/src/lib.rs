@@ -35,7 +35,7 @@ pub use episode::{Episode, SimulatedEpisode, Step};
 pub use half_cheetah::HalfCheetah;
 pub use hopper::Hopper;
 pub use instance::{Instance, Simulator, Transition};
-pub use lanes::{AtOnce, LaneDynamics, LaneStep, OneByOne, Simulators};
+pub use lanes::{AtOnce, LaneDynamics, LaneStep, OneByOne, Simulators, Table};
 pub use mdp::Mdp;
 pub use parameter::{Parameter, ParameterError, Parameters, Range};
 pub use picture::{Outline, Picture, Piece, Tone, View};
@@ -46,6 +46,29 @@ pub use walker2d::Walker2d;
 /// Every environment, in the order they are listed to people.
 pub static ENVIRONMENTS: [&dyn Environment; 6] = [&CartPole, &Acrobot, &HalfCheetah, &Hopper, &Walker2d, &RandomMdp];
 
+/// Something that is done with the dynamics of an environment as a type, as a kernel has to be made for
+/// one.
+pub trait Visitor {
+    /// What it comes to.
+    type Output;
+
+    /// Does it.
+    fn visit<D: Dynamics>(self) -> Self::Output;
+}
+
+/// Does something with the dynamics of the environment called `id`, if there is one.
+pub fn visit<V: Visitor>(id: &str, visitor: V) -> Option<V::Output> {
+    Some(match id {
+        "CartPole-v1" => visitor.visit::<CartPole>(),
+        "Acrobot-v1" => visitor.visit::<Acrobot>(),
+        "HalfCheetah-v5" => visitor.visit::<HalfCheetah>(),
+        "Hopper-v5" => visitor.visit::<Hopper>(),
+        "Walker2d-v5" => visitor.visit::<Walker2d>(),
+        "RandomMDP-v0" => visitor.visit::<RandomMdp>(),
+        _ => return None,
+    })
+}
+
 /// The environment called `id`.
 ///
 /// # Errors
@@ -55,4 +78,21 @@ pub fn find(id: &str) -> Result<&'static dyn Environment, String> {
         let known: Vec<&str> = ENVIRONMENTS.iter().map(|environment| environment.spec().id).collect();
         fedrl_core::unknown_name("environment", id, &known)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_environment_can_be_visited() {
+        struct Nothing;
+        impl Visitor for Nothing {
+            type Output = ();
+            fn visit<D: Dynamics>(self) {}
+        }
+        for environment in ENVIRONMENTS {
+            assert!(visit(environment.spec().id, Nothing).is_some(), "{}", environment.spec().id);
+        }
+    }
 }

@@ -6,6 +6,9 @@ use std::str::FromStr;
 use burn::tensor::Device;
 use fedrl_core::wide::widest;
 
+#[cfg(feature = "wgpu")]
+use crate::kernels::Kernels;
+
 /// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
@@ -96,6 +99,23 @@ impl Selection {
         !self.is_gpu() && !self.reference
     }
 
+    /// The same device for kernels of our own.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn kernels(&self) -> Option<Kernels> {
+        use burn::tensor::DeviceKind;
+        use cubecl::device::{WgpuDevice, WgpuDeviceKind};
+
+        let adapter = self.adapter.as_ref().filter(|_| !self.reference)?;
+        let kind = match adapter.kind {
+            DeviceKind::DiscreteGpu(index) => WgpuDeviceKind::DiscreteGpu(index),
+            DeviceKind::IntegratedGpu(index) => WgpuDeviceKind::IntegratedGpu(index),
+            DeviceKind::VirtualGpu(index) => WgpuDeviceKind::VirtualGpu(index),
+            DeviceKind::Cpu => WgpuDeviceKind::Cpu,
+            _ => return None,
+        };
+        Some(Kernels::new(WgpuDevice::new(kind), adapter.software))
+    }
+
     /// Its name, for manifests: `cpu`, or the adapter's.
     pub fn name(&self) -> String {
         self.adapter.as_ref().map_or_else(|| "cpu".into(), |adapter| adapter.name.clone())
@@ -131,7 +151,7 @@ impl Selection {
     #[cfg(feature = "wgpu")]
     fn on(adapter: Adapter, reason: impl Into<String>) -> Self {
         let device = Device::wgpu(adapter.kind.clone());
-        Selection { device, reference: true, adapter: Some(adapter), reason: reason.into() }
+        Selection { device, reference: false, adapter: Some(adapter), reason: reason.into() }
     }
 }
 

@@ -10,6 +10,8 @@
 
 mod device;
 pub mod fused;
+#[cfg(feature = "wgpu")]
+mod kernels;
 mod matrix;
 mod network;
 mod pass;
@@ -44,13 +46,21 @@ pub struct Engine<F> {
     placement: Placement<F>,
     parallel: bool,
     in_lanes: bool,
+    #[cfg(feature = "wgpu")]
+    kernels: Option<kernels::Kernels>,
 }
 
 impl Engine<f32> {
     /// The engine on a selected device.
     pub fn new(selection: &Selection) -> Self {
         let placement = Placement::new(selection.device.clone());
-        Engine { placement, parallel: !selection.is_gpu(), in_lanes: selection.in_lanes() }
+        Engine {
+            placement,
+            parallel: !selection.is_gpu(),
+            in_lanes: selection.in_lanes(),
+            #[cfg(feature = "wgpu")]
+            kernels: selection.kernels(),
+        }
     }
 
     /// The policy in the lanes of the processor's vectors, if the device has them and the policy is
@@ -116,7 +126,13 @@ impl Engine<f32> {
 impl Engine<f64> {
     /// The engine on the CPU in f64, for what has to be exact.
     pub fn double() -> Self {
-        Engine { placement: Placement::new(Device::flex()), parallel: true, in_lanes: false }
+        Engine {
+            placement: Placement::new(Device::flex()),
+            parallel: true,
+            in_lanes: false,
+            #[cfg(feature = "wgpu")]
+            kernels: None,
+        }
     }
 }
 
@@ -139,6 +155,12 @@ impl<F: Number> Engine<F> {
         horizon: usize,
         mode: Mode,
     ) -> Result<Trajectories<F>, EngineError> {
+        #[cfg(feature = "wgpu")]
+        if let Some(kernels) = &self.kernels
+            && let Some(lived) = kernels.rollout(policy, replicas, batch, horizon, mode)?
+        {
+            return Ok(lived);
+        }
         rollout::rollout(&self.placement, policy, replicas, batch, horizon, mode)
     }
 

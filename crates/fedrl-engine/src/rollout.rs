@@ -22,7 +22,7 @@ pub struct Replica<'a, F> {
 }
 
 /// How actions are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Drawn from the policy's distribution.
     Sampled,

@@ -24,7 +24,8 @@ impl Setup {
     /// What training needs on the CPU with so many threads.
     pub fn memory(&self, engine: &Engine<f32>, threads: usize) -> Memory {
         let parameters = self.policy.parameter_count() as u64;
-        let coefficients = self.agents.first().map_or(0, |instance| instance.simulator::<f32>().size() as u64);
+        let coefficients =
+            self.agents.first().map_or(0, |instance| instance.simulator::<f32>().coefficients().len() as u64);
         // An upload, and its copy on the way to the server.
         let per_agent = 2 * parameters * NUMBER + coefficients * NUMBER + RECORDS;
 

@@ -5,12 +5,11 @@ use fedrl_core::wide::{Lanes, Machine, Pack, Task, run_on_widest};
 use fedrl_envs::{Simulators, Spec};
 use rayon::prelude::*;
 
-use super::draws::Draws;
+use super::draws::{Draws, Resets};
 use super::rollout::Acting;
 use super::shape::Shape;
 use super::{Fused, Lane, pack};
 use crate::Mode;
-use crate::rollout::reset_draws;
 
 /// What an episode came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -54,6 +53,9 @@ struct Standing<'a> {
     theta: Vec<Pack>,
     simulators: Simulators,
     draws: Draws,
+    resets: Resets,
+    /// Room for the draws of one reset.
+    reset_draws: Vec<f32>,
     state: Vec<Pack>,
     time: [u32; LANES],
     alive: Pack,
@@ -72,6 +74,8 @@ impl<'a> Standing<'a> {
             theta: pack(first.iter().map(|episode| episode.theta)),
             simulators: Simulators::new(&simulators),
             draws,
+            resets: Resets::new(queue.spec.reset_draws),
+            reset_draws: Vec::new(),
             state: vec![Pack::ZERO; queue.spec.state_width],
             time: [0; LANES],
             alive: Pack(std::array::from_fn(|lane| if lane < first.len() { 1.0 } else { 0.0 })),
@@ -81,9 +85,8 @@ impl<'a> Standing<'a> {
     }
 
     fn reset(&mut self, lane: usize) {
-        let episode = &self.queue.episodes[self.episode[lane]];
-        let draws = reset_draws(episode.key, episode.trajectory, self.queue.spec.reset_draws);
-        self.simulators.reset(lane, &draws, &mut self.state);
+        self.resets.write(self.queue.episodes, self.episode[lane], &mut self.reset_draws);
+        self.simulators.reset(lane, &self.reset_draws, &mut self.state);
     }
 
     /// Begins the next episode in a lane whose episode is over. Says whether parameters changed.

@@ -1,8 +1,10 @@
 //! What sixteen lanes lived through.
 
+#![allow(clippy::needless_range_loop, reason = "sums are taken lane by lane")]
+
 use fedrl_core::LANES;
 use fedrl_core::random::Key;
-use fedrl_core::wide::Pack;
+use fedrl_core::wide::{Machine, Pack, Task, run_on_widest};
 use fedrl_envs::Simulator;
 
 use super::pool::Room;
@@ -66,20 +68,42 @@ impl Lived {
         }
     }
 
-    /// The sums over the steps of every lane of numbers, a pack per step.
-    pub fn sums(&self, packs: impl Iterator<Item = [f64; LANES]>) -> [f64; LANES] {
-        let mut sums = [0.0; LANES];
-        for (step, numbers) in packs.enumerate() {
-            for lane in 0..LANES {
-                sums[lane] += if step < self.lengths[lane] { numbers[lane] } else { 0.0 };
-            }
-        }
-        sums
+    /// The sums over the steps of every lane of `packs`, one per step.
+    pub fn sums(&self, packs: &[Pack]) -> [f64; LANES] {
+        run_on_widest(Sums { packs, less: None, lengths: &self.lengths })
+    }
+
+    /// The sums over the steps of every lane of `packs` less `others`.
+    pub fn difference_sums(&self, packs: &[Pack], others: &[Pack]) -> [f64; LANES] {
+        run_on_widest(Sums { packs, less: Some(others), lengths: &self.lengths })
     }
 
     /// The numbers that `packs`, one per step, have for the steps of one lane.
     pub fn of_lane<'a>(&self, packs: &'a [Pack], lane: usize) -> impl Iterator<Item = f32> + use<'a> {
         packs[..self.lengths[lane]].iter().map(move |pack| pack.0[lane])
+    }
+}
+
+struct Sums<'a> {
+    packs: &'a [Pack],
+    less: Option<&'a [Pack]>,
+    lengths: &'a [usize; LANES],
+}
+
+impl Task for Sums<'_> {
+    type Output = [f64; LANES];
+
+    #[inline(always)]
+    fn run<M: Machine>(self) -> [f64; LANES] {
+        let mut sums = [0.0; LANES];
+        for (step, pack) in self.packs.iter().enumerate() {
+            let less = self.less.map_or(Pack::ZERO, |less| less[step]);
+            for lane in 0..LANES {
+                let number = f64::from(pack.0[lane]) - f64::from(less.0[lane]);
+                sums[lane] += if step < self.lengths[lane] { number } else { 0.0 };
+            }
+        }
+        sums
     }
 }
 

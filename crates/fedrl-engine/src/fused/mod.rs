@@ -26,7 +26,7 @@ pub use values::Values;
 
 use fedrl_models::Policy;
 use pool::Pool;
-use shape::Shape;
+pub(crate) use shape::Shape;
 
 /// The widest layer that is worked on in lanes. Every lane has parameters of its own, so that wider
 /// networks, whose parameters leave the caches, are better off as tensors.

@@ -43,28 +43,28 @@ macro_rules! known_width {
 }
 
 /// Layers, and where their outputs lie in a step's record.
-#[derive(Debug, Clone)]
-pub(super) struct Shape {
-    pub(super) layers: Vec<Dense>,
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub(crate) layers: Vec<Dense>,
     /// Where the outputs of each hidden layer begin among the hidden values of a step.
-    pub(super) starts: Vec<usize>,
+    pub(crate) starts: Vec<usize>,
     /// Hidden values of a step.
-    pub(super) hidden: usize,
-    pub(super) inputs: usize,
-    pub(super) head: Head,
+    pub(crate) hidden: usize,
+    pub(crate) inputs: usize,
+    pub(crate) head: Head,
     /// Outputs of the network.
-    pub(super) outputs: usize,
+    pub(crate) outputs: usize,
     /// Numbers of an action.
-    pub(super) action: usize,
+    pub(crate) action: usize,
     /// Where the log standard deviations begin in θ.
-    pub(super) log_std: usize,
-    pub(super) parameters: usize,
+    pub(crate) log_std: usize,
+    pub(crate) parameters: usize,
     /// Outputs of all layers.
-    pub(super) units: usize,
+    pub(crate) units: usize,
 }
 
 impl Shape {
-    pub(super) fn new(policy: &Policy) -> Self {
+    pub(crate) fn new(policy: &Policy) -> Self {
         let layers: Vec<Dense> = policy.network.dense().collect();
         let mut hidden = 0;
         let starts = layers

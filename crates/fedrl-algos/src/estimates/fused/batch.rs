@@ -59,13 +59,9 @@ impl<'a> Batch<'a> {
         self.request.agents.len() * self.request.batch
     }
 
-    /// Over the steps of every lane, the sums of numbers that `of_block` has for every step of a block.
-    pub(super) fn lane_sums<'b, I: Iterator<Item = [f64; LANES]>>(
-        &'b self,
-        of_block: impl Fn(&'b Block) -> I,
-    ) -> Vec<f64> {
-        let sums = self.blocks.iter().flat_map(|block| block.lived.sums(of_block(block)));
-        sums.take(self.lanes()).collect()
+    /// Sums of every lane, of those of every block.
+    pub(super) fn lane_sums(&self, of_block: impl Fn(&Block) -> [f64; LANES]) -> Vec<f64> {
+        self.blocks.iter().flat_map(of_block).take(self.lanes()).collect()
     }
 
     pub(super) fn per_block<T: Send>(&self, f: impl Fn(&Block) -> T + Sync + Send) -> Vec<T> {
@@ -191,10 +187,8 @@ impl<'a> Batch<'a> {
 
     /// w(τ|target, behaviour) of every lane, and what every agent's were like.
     pub(super) fn weights(&self, target: &Steps, behaviour: &Steps) -> (Vec<f32>, Vec<ImportanceMetrics>) {
-        let log_ratios = self.lane_sums(|block| {
-            let pairs = target[block.index].iter().zip(&behaviour[block.index]);
-            pairs.map(|(target, behaviour)| std::array::from_fn(|i| f64::from(target.0[i]) - f64::from(behaviour.0[i])))
-        });
+        let log_ratios =
+            self.lane_sums(|block| block.lived.difference_sums(&target[block.index], &behaviour[block.index]));
         let mut seen = vec![ImportanceMetrics::default(); self.request.agents.len()];
         let weight = |(lane, log_ratio): (usize, f64)| {
             importance_weight(log_ratio, self.request.is_clip, &mut seen[lane / self.request.batch])
@@ -222,7 +216,7 @@ impl<'a> Batch<'a> {
         gradients: Vec<Vec<f32>>,
         seen: Option<Vec<ImportanceMetrics>>,
     ) -> Vec<Estimate<f32>> {
-        let returns = self.lane_sums(|block| block.lived.rewards.iter().map(doubles));
+        let returns = self.lane_sums(|block| block.lived.sums(&block.lived.rewards));
         let estimate = |(agent, gradient)| {
             let mut lived = Experience::default();
             for lane in self.lanes_of(agent) {
@@ -265,16 +259,18 @@ impl Task for Psi<'_> {
             numbers
         };
         let psi = weighing.lanes(lived.rewards.iter().enumerate().map(regularised), &lived.lengths);
-        let mut packs = vec![Pack::ZERO; psi.len()];
-        for (pack, psi) in packs.iter_mut().zip(&psi) {
+        let mut packs = Vec::with_capacity(psi.len());
+        for psi in &psi {
+            let mut pack = Pack::ZERO;
             pack.0.iter_mut().zip(psi).for_each(|(x, &psi)| *x = psi as f32);
+            packs.push(pack);
         }
         packs
     }
 }
 
 #[inline(always)]
-pub(super) fn doubles(pack: &Pack) -> [f64; LANES] {
+fn doubles(pack: &Pack) -> [f64; LANES] {
     let mut doubles = [0.0; LANES];
     doubles.iter_mut().zip(pack.0).for_each(|(double, x)| *double = f64::from(x));
     doubles

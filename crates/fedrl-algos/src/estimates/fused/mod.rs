@@ -3,7 +3,7 @@
 
 mod batch;
 
-use batch::{Batch, doubles};
+use batch::Batch;
 use fedrl_core::LANES;
 use fedrl_engine::fused::Fused as Policy;
 use fedrl_engine::{EngineError, Matrix};
@@ -78,7 +78,7 @@ impl Estimates<f32> for Fused {
         // ⟨Σ_t S_t, v⟩ g + ∇⟨g, v⟩: the second term is Σ_t Ψ_t ∇²log π v, and what Ψ itself changes.
         let psi = batch.psi(&logs);
         let (hessian, slopes) = batch.hessian_products(&along, &psi);
-        let sums = batch.lane_sums(|block| slopes[block.index].iter().map(doubles));
+        let sums = batch.lane_sums(|block| block.lived.sums(&slopes[block.index]));
         let mut outer = batch.scaled(psi, |lane| sums[lane]);
         if request.weighing.entropy > 0.0 {
             batch.add_slopes(&mut outer, &slopes);
