@@ -6,7 +6,7 @@ use fedrl_core::random::Block;
 use crate::distribution;
 
 /// How a network's outputs become a distribution over actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Head {
     /// A choice among `actions`; the outputs are its logits.
     Categorical {

@@ -5,6 +5,7 @@ use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory, states};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
 use fedrl_stats::{bootstrap_interval, cvar, mean};
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// Share of the variants, the worst ones, over which [`Evaluation::cvar`] averages.
@@ -82,7 +83,7 @@ pub fn evaluate(
             high: interval.high,
         }
     };
-    let variants: Vec<VariantReturn> = instances.iter().zip(returns).enumerate().map(summarise).collect();
+    let variants: Vec<VariantReturn> = instances.par_iter().zip(returns).enumerate().map(summarise).collect();
     let means: Vec<f64> = variants.iter().map(|variant| variant.mean).collect();
     let worst = means.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(Evaluation { mean: mean(&means), worst, cvar: cvar(&means, CVAR_SHARE), variants })

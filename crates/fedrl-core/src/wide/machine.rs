@@ -21,24 +21,39 @@ pub trait Machine: Copy + Send + Sync + std::fmt::Debug + 'static {
     /// Sixteen numbers in registers.
     type Vector: Copy + Send + Sync + std::fmt::Debug + 'static;
 
+    /// These numbers in registers.
     fn from_array(x: [f32; LANES]) -> Self::Vector;
+    /// The numbers in memory.
     fn to_array(x: Self::Vector) -> [f32; LANES];
+    /// One number in every lane.
     fn splat(x: f32) -> Self::Vector;
+    /// `a + b`.
     fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a - b`.
     fn sub(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a · b`.
     fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a / b`.
     fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `a · b + c`, rounded once.
     fn multiply_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// `1 - a · b`, rounded once.
     fn one_less_product(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// See [`Wide::choose_less`](super::Wide::choose_less).
     fn choose_less(x: Self::Vector, y: Self::Vector, then: Self::Vector, other: Self::Vector) -> Self::Vector;
+    /// See [`Single::nearest`](super::Single::nearest).
     fn nearest(x: Self::Vector) -> Self::Vector;
+    /// See [`Single::power_of_two`](super::Single::power_of_two).
     fn power_of_two(n: Self::Vector) -> Self::Vector;
+    /// See [`Single::exponent`](super::Single::exponent).
     fn exponent(x: Self::Vector) -> Self::Vector;
+    /// See [`Wide::lesser`](super::Wide::lesser).
     fn lesser(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// See [`Wide::greater`](super::Wide::greater).
     fn greater(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The greatest whole number that is not greater.
     fn round_down(x: Self::Vector) -> Self::Vector;
+    /// Square root.
     fn square_root(x: Self::Vector) -> Self::Vector;
     /// About 1 / x, to an eighth.
     fn rough_reciprocal(x: Self::Vector) -> Self::Vector;

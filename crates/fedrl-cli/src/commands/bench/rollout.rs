@@ -32,40 +32,41 @@ struct Row {
     hidden: Vec<usize>,
     threads: usize,
     vectors: &'static str,
-    /// Environment steps.
+    /// What the rates are of: environment steps, or episodes with the intervals of their means.
+    of: &'static str,
     #[serde(flatten)]
-    steps: Rates,
+    rates: Rates,
 }
 
 /// Measures every environment with every number of agents.
 pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions) -> Result<()> {
     let output = Output::from(OutputArgs { json: options.json, quiet: false });
     let default: &[&str] = if kind == Kind::Rollout { &["CartPole-v1", "Acrobot-v1"] } else { &["CartPole-v1"] };
+    let (bench, of) = if kind == Kind::Rollout { ("rollout", "steps") } else { ("eval", "episodes") };
     let mut rows = Vec::new();
     for environment in environments(envs, default)? {
         let spec = environment.spec();
         let config = PolicyConfig { hidden: hidden.to_vec(), ..PolicyConfig::default() };
         let policy = Policy::new(&config, &spec.observation, &spec.action)?;
         for &agents in &options.agents {
-            let steps = match kind {
+            let rates = match kind {
                 Kind::Rollout => rollout(environment, &policy, agents, options)?,
                 Kind::Evaluation => evaluation(environment, &policy, agents, options)?,
             };
             rows.push(vec![
                 spec.id.to_string(),
                 agents.to_string(),
-                short(steps.per_second),
-                short(steps.per_core_second),
-                format!("{} .. {}", short(steps.slowest), short(steps.fastest)),
+                short(rates.per_second),
+                short(rates.per_core_second),
+                format!("{} .. {}", short(rates.slowest), short(rates.fastest)),
             ]);
-            let bench = if kind == Kind::Rollout { "rollout" } else { "eval" };
             let (hidden, threads) = (hidden.to_vec(), options.threads);
             let (environment, vectors) = (spec.id, widest());
-            output.value(&Row { bench, environment, agents, hidden, threads, vectors, steps })?;
+            output.value(&Row { bench, environment, agents, hidden, threads, vectors, of, rates })?;
         }
     }
     let header = format!("environment, {} threads, {}", options.threads, widest());
-    output.text(table(&[&header, "agents", "steps/s", "per core", "range"], rows, 1))?;
+    output.text(table(&[&header, "agents", &format!("{of}/s"), "per core", "range"], rows, 1))?;
     Ok(())
 }
 
