@@ -232,15 +232,42 @@ fn what_was_set_is_in_the_resolved_experiment() {
     assert_same_run(&place.path("run"), &place.path("again"));
 }
 
+/// Robots share their lanes out among threads.
+const ROBOTS: &str = r#"
+[environment]
+id = "HalfCheetah-v5"
+agents = { gravity = { linspace = [9.0, 10.0] } }
+[agents]
+count = 5
+[policy]
+hidden = [8]
+[algorithm]
+name = "fedhapg-m"
+beta = 0.5
+local_steps = 2
+local_step_size = 0.001
+global_step_size = 0.01
+discount = 0.99
+horizon = 25
+batch = 3
+[training]
+rounds = 2
+[evaluation]
+episodes = 2
+"#;
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let place = Place::tiny();
-    for threads in ["1", "2"] {
-        let mut command = place.command(&["train", "experiment.toml", "--device", "cpu", "--quiet", "--out", threads]);
-        let status = command.env("RAYON_NUM_THREADS", threads).stdout(Stdio::null()).status().unwrap();
-        assert!(status.success());
+    for place in [Place::tiny(), Place::with(ROBOTS)] {
+        for threads in ["1", "2", "5"] {
+            let arguments = ["train", "experiment.toml", "--device", "cpu", "--quiet", "--out", threads];
+            let mut command = place.command(&arguments);
+            let status = command.env("RAYON_NUM_THREADS", threads).stdout(Stdio::null()).status().unwrap();
+            assert!(status.success());
+        }
+        assert_same_run(&place.path("1"), &place.path("2"));
+        assert_same_run(&place.path("1"), &place.path("5"));
     }
-    assert_same_run(&place.path("1"), &place.path("2"));
 }
 
 #[test]
