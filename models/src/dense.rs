@@ -336,8 +336,8 @@ fn add_transposed<F: Wide>(theta: &[F], dz: &[F], dx: &mut [F], #[comptime] laye
 }
 
 /// dẏ of the values' rates of change along v: with z = W x + b and ż = V x + c + W ẋ, where θ + εv
-/// holds W + εV and b + εc, ẏ = f′ ż. `y` are the values that [`forward`] gave. An observation does
-/// not change: `moving` says whether x does. ż is kept for [`backward_along`].
+/// holds W + εV and b + εc, ẏ = f′ ż. `y` are the values that [`forward()`] gave. An observation does
+/// not change: `moving` says whether x does. ż is kept for [`backward_along()`].
 #[cube]
 #[inline(always)]
 pub fn forward_along<F: Wide>(
@@ -361,7 +361,7 @@ pub fn forward_along<F: Wide>(
 }
 
 /// From dL/dy and dL/dẏ, which become dL/dz and dL/dż on the way, dL/dx and dL/dẋ where the input is no
-/// observation. The gradient with respect to θ, v being constant, is that of [`add_gradient`] with dz and
+/// observation. The gradient with respect to θ, v being constant, is that of [`add_gradient()`] with dz and
 /// x, and with dż and ẋ, which has no biases.
 #[cube]
 #[inline(always)]

@@ -121,7 +121,7 @@ pub fn choice_rate<F: Wide>(probabilities: &[F], choice: F, rates: &[F], #[compt
     rate
 }
 
-/// weight · the gradient of [`choice_rate`] with respect to the logits and to their rates.
+/// weight · the gradient of [`choice_rate()`] with respect to the logits and to their rates.
 #[cube]
 #[inline(always)]
 pub fn choice_rate_gradient<F: Wide>(
