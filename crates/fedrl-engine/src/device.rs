@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use burn::tensor::Device;
 use fedrl_core::wide::widest;
+use fedrl_models::Policy;
+
+use crate::fused::Fused;
 
 #[cfg(feature = "wgpu")]
 use crate::kernels::Kernels;
@@ -121,12 +124,12 @@ impl Selection {
         self.adapter.as_ref().map_or_else(|| "cpu".into(), |adapter| adapter.name.clone())
     }
 
-    /// Its driver, for manifests; for the CPU, what does the arithmetic.
-    pub fn driver(&self) -> String {
+    /// Its driver, for manifests; for the CPU, what does the arithmetic of a policy.
+    pub fn driver(&self, policy: &Policy) -> String {
         match &self.adapter {
             Some(adapter) => format!("{}, {}", adapter.api, adapter.driver),
-            None if self.reference => "tensors, burn-flex".into(),
-            None => format!("lanes, {}", widest()),
+            None if self.in_lanes() && Fused::new(policy).is_some() => format!("lanes, {}", widest()),
+            None => "tensors, burn-flex".into(),
         }
     }
 
@@ -137,11 +140,6 @@ impl Selection {
             (false, true) => "reference".into(),
             (false, false) => "cpu".into(),
         }
-    }
-
-    /// Its name, how it computes, and why it was taken.
-    pub fn describe(&self) -> String {
-        format!("{} ({}; {})", self.name(), self.driver(), self.reason)
     }
 
     fn cpu(reason: impl Into<String>) -> Self {

@@ -3,7 +3,7 @@
 use fedrl_algos::{Agent, Estimates, Exact, Fused, Sampled, Tabular, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::tabular::Tables;
-use fedrl_engine::{Engine, Number};
+use fedrl_engine::{Engine, Number, Selection};
 use fedrl_envs::{Environment, Instance, VariantSet};
 use fedrl_models::Policy;
 
@@ -95,6 +95,11 @@ impl Setup {
             .len()
             .saturating_mul(self.experiment.algorithm.batch())
             .saturating_mul(self.policy.parameter_count())
+    }
+
+    /// What does the arithmetic on a device, for manifests.
+    pub fn driver(&self, selection: &Selection) -> String {
+        if self.tables().is_some() { "tables".into() } else { selection.driver(&self.policy) }
     }
 
     /// The agents' environments as tables, where they are finite and the policy is a table, too.

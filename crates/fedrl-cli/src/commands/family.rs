@@ -22,7 +22,7 @@ pub fn train(args: &TrainArgs, source: Source) -> Result<Done> {
     let selection = device(&members, &args.device)?;
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
     let mut manifest = Manifest { started: now(), ..Manifest::default() };
-    describe(&mut manifest, &args.device, &selection);
+    describe(&mut manifest, &args.device, &selection, &first(&members)?);
     let directory = RunDirectory::create(&path, &config, &manifest)?;
     run(&directory, &members, &selection, manifest, args.output.into())
 }
@@ -38,9 +38,15 @@ pub fn resume(args: &ResumeArgs, directory: &RunDirectory, source: Source) -> Re
     let choice = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = device(&members, &choice)?;
     if manifest.finished.is_none() {
-        describe(&mut manifest, &choice, &selection);
+        describe(&mut manifest, &choice, &selection, &first(&members)?);
     }
     run(directory, &members, &selection, manifest, args.output.into())
+}
+
+/// What the first member amounts to.
+fn first(members: &[Member]) -> Result<Setup> {
+    let Some(member) = members.first() else { unreachable!("a sweep has at least one point") };
+    Ok(Setup::new(member.experiment.clone(), &member.name)?)
 }
 
 /// The device for all members together.
@@ -58,7 +64,7 @@ fn run(
     output: Output,
 ) -> Result<Done> {
     let path = directory.path().display();
-    output.note(format!("{} trainings in {path}, on {}", members.len(), selection.describe()));
+    output.note(format!("{} trainings in {path}, on {} ({})", members.len(), selection.name(), selection.reason));
     let stop = stop_on_interrupt(output)?;
     let engine = Engine::new(selection);
     let counter = Mutex::new(Counter::new(output));
@@ -68,7 +74,7 @@ fn run(
             return Ok(None);
         }
         let place = directory.path().join(&member.name);
-        let finished = member_run(member, &place, &manifest, &engine, &stop)
+        let finished = member_run(member, &place, &manifest, (&engine, selection), &stop)
             .with_context(|| format!("training in {}", place.display()))?;
         if finished.ending.interrupted {
             return Ok(None);
@@ -102,7 +108,7 @@ fn member_run(
     member: &Member,
     place: &std::path::Path,
     family: &Manifest,
-    engine: &Engine<f32>,
+    (engine, selection): (&Engine<f32>, &Selection),
     stop: &std::sync::atomic::AtomicBool,
 ) -> Result<Finished> {
     struct Nobody;
@@ -116,7 +122,8 @@ fn member_run(
             (directory, from, manifest)
         }
         Err(_) => {
-            let manifest = Manifest { started: now(), finished: None, ..family.clone() };
+            let driver = setup.driver(selection);
+            let manifest = Manifest { started: now(), finished: None, driver, ..family.clone() };
             let config = setup.experiment.to_toml().context("writing the resolved experiment")?;
             (RunDirectory::create(place, &config, &manifest)?, None, manifest)
         }

@@ -40,7 +40,7 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
 
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
     let mut manifest = Manifest { started: now(), ..Manifest::default() };
-    describe(&mut manifest, &args.device, &selection);
+    describe(&mut manifest, &args.device, &selection, &setup);
     let directory = RunDirectory::create(
         &path,
         &setup.experiment.to_toml().context("writing the resolved experiment")?,
@@ -50,12 +50,12 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
 }
 
 /// By what and on what a run is being made now.
-pub(super) fn describe(manifest: &mut Manifest, device: &str, selection: &Selection) {
+pub(super) fn describe(manifest: &mut Manifest, device: &str, selection: &Selection, setup: &Setup) {
     manifest.fedrl_version = env!("CARGO_PKG_VERSION").into();
     manifest.git_revision = env!("FEDRL_GIT_REVISION").into();
     manifest.device_choice = selection.choice(device);
     manifest.device = selection.name();
-    manifest.driver = selection.driver();
+    manifest.driver = setup.driver(selection);
     manifest.finished = None;
 }
 
@@ -78,7 +78,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let selection = select(device.parse()?, setup.work())?;
     let finished = checkpoint.as_ref().is_some_and(|c| c.header.progress.round == setup.experiment.training.rounds);
     if !finished {
-        describe(&mut manifest, &device, &selection);
+        describe(&mut manifest, &device, &selection, &setup);
     }
     run(&directory, &setup, &selection, manifest, checkpoint, args.output.into())
 }
@@ -95,12 +95,14 @@ fn run(
     let before = from.as_ref().map(|checkpoint| checkpoint.header.progress.clone());
     let (round, env_steps) = before.map_or((0, 0), |progress| (progress.round, progress.totals.env_steps));
     output.note(format!(
-        "{} on {} x {}, {} parameters, on {}",
+        "{} on {} x {}, {} parameters, on {} ({}; {})",
         config.algorithm.name(),
         setup.agents.len(),
         config.environment.id,
         setup.policy.parameter_count(),
-        selection.describe()
+        selection.name(),
+        setup.driver(selection),
+        selection.reason
     ));
     output.note(match round {
         0 => format!("training in {}", directory.path().display()),
