@@ -124,6 +124,16 @@ impl AlgorithmConfig {
         }
     }
 
+    /// The most trajectories that an agent ever samples at once in a training of `rounds`, and how many
+    /// copies of the network's values it keeps of them.
+    pub fn most(&self, rounds: u32) -> (usize, usize) {
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) => (config.batch.max(config.start_batch(rounds)), 2),
+            AlgorithmConfig::FedHapgM(config) => (config.batch.max(config.start_batch(rounds)), 5),
+            AlgorithmConfig::Pavg(_) | AlgorithmConfig::FastFedPg(_) => (self.batch(), 2),
+        }
+    }
+
     /// Trajectories that an agent samples at once.
     pub fn batch(&self) -> usize {
         match self {

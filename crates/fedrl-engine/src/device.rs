@@ -157,7 +157,7 @@ impl Selection {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// Not a device's name.
-    #[error("{}", fedrl_core::unknown_name("device", .0, &["auto", "cpu", "gpu", "wgpu:0"]))]
+    #[error("{}", fedrl_core::unknown_name("device", .0, &["auto", "cpu", "reference", "gpu", "wgpu:0"]))]
     Unknown(String),
     /// No such adapter.
     #[error("device `{wanted}` does not exist; {found}")]
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!("wgpu:1".parse(), Ok(DeviceChoice::Wgpu(1)));
         assert_eq!("cuda:0".parse(), Ok(DeviceChoice::Cuda(0)));
         let error = "gpuu".parse::<DeviceChoice>().unwrap_err().to_string();
-        assert_eq!(error, "unknown device `gpuu`; did you mean `gpu`? (known: auto, cpu, gpu, wgpu:0)");
+        assert_eq!(error, "unknown device `gpuu`; did you mean `gpu`? (known: auto, cpu, reference, gpu, wgpu:0)");
         assert!("wgpu:x".parse::<DeviceChoice>().is_err());
     }
 

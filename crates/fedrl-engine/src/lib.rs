@@ -32,7 +32,7 @@ use fused::{Fused, Lane, Outcome};
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
 pub use pass::Pass;
-pub use rollout::{EpisodicReplica, Mode, Replica, states};
+pub use rollout::{EpisodicReplica, Mode, Replica};
 pub use trajectory::{Trajectories, Trajectory};
 
 /// A scalar that the engine computes with: f32 on any device, f64 on the CPU.
@@ -94,6 +94,21 @@ impl Engine<f32> {
         let outcomes = fused.episodes(&lanes, spec, horizon, mode);
         let returns = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome.total_reward).collect();
         Ok(outcomes.chunks(episodes.max(1)).map(returns).collect())
+    }
+
+    /// The states of what [`Engine::episode`] gave for a replica, the last one included.
+    pub fn states(
+        &self,
+        policy: &Policy,
+        replica: &Replica<f32>,
+        number: usize,
+        lived: &Trajectory<f32>,
+    ) -> Vec<Vec<f32>> {
+        // By the arithmetic that lived: a pole that stands by a hair falls by another's rounding.
+        match self.fused(policy) {
+            Some(_) => fused::states(replica, number, lived),
+            None => rollout::states(replica, number, lived),
+        }
     }
 
     /// The episode of every replica that has this number among those of [`Engine::returns`].

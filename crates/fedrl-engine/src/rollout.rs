@@ -31,7 +31,7 @@ pub enum Mode {
 }
 
 /// Draws of a trajectory: block `(trajectory, time, index, what)` under the replica's key.
-fn draw(key: Key, trajectory: usize, time: usize, index: usize, what: u32) -> Block {
+pub(crate) fn draw(key: Key, trajectory: usize, time: usize, index: usize, what: u32) -> Block {
     key.block([trajectory as u32, time as u32, index as u32, what])
 }
 
@@ -138,13 +138,13 @@ fn first_state<F: Precision>(replica: &Replica<F>, trajectory: usize) -> Vec<F> 
 }
 
 /// The environment's draws from the first block of a step.
-fn step_draws<F: Precision>(random: Block) -> [F; STEP_DRAWS] {
+pub(crate) fn step_draws<F: Precision>(random: Block) -> [F; STEP_DRAWS] {
     [F::unit(random.d), F::unit(random.c)]
 }
 
 /// The states of the trajectory number `trajectory` of a rollout of `replica`, the last one included:
 /// made again from its draws and the actions that it `lived` through, as trajectories do not keep them.
-pub fn states<F: Precision>(replica: &Replica<F>, trajectory: usize, lived: &Trajectory<F>) -> Vec<Vec<F>> {
+pub(crate) fn states<F: Precision>(replica: &Replica<F>, trajectory: usize, lived: &Trajectory<F>) -> Vec<Vec<F>> {
     let mut state = first_state(replica, trajectory);
     let mut states = vec![state.clone()];
     for (time, action) in lived.actions.chunks(replica.spec.action.width()).enumerate() {

@@ -1,7 +1,7 @@
 //! How a policy does in environments, trained on or not.
 
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory, states};
+use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
 use fedrl_stats::{bootstrap_interval, cvar, mean};
@@ -117,7 +117,7 @@ pub fn watch(
     let replicas = replicas(theta, instances, &simulators, protocol);
     let seen = engine.episode(policy, &replicas, episode, protocol.max_episode_steps, protocol.mode)?;
     let watched = |(replica, seen): (&Replica<f32>, &Trajectory<f32>)| Watched {
-        states: states(replica, episode, seen),
+        states: engine.states(policy, replica, episode, seen),
         total_reward: seen.total_reward(),
         terminated: seen.terminated,
     };
@@ -201,6 +201,28 @@ mod tests {
             let (last, before) = episode.states.split_last().unwrap();
             assert!(before.iter().all(stands));
             assert_eq!(stands(last), !episode.terminated);
+        }
+    }
+
+    /// Rounding grows on a pole that is kept up: states made again by other arithmetic than the one that
+    /// lived would show it falling.
+    #[test]
+    fn a_pole_that_stands_for_a_long_episode_stands_in_what_is_watched() {
+        let (policy, theta) = balancing();
+        let position = [1.0, 2.0];
+        let theta: Vec<f32> = theta
+            .iter()
+            .enumerate()
+            .map(|(i, &x)| if i < 8 && i % 4 < 2 { position[i % 4] * if i < 4 { -1.0 } else { 1.0 } } else { x })
+            .collect();
+        let instances = [Instance::new(&CartPole, Default::default()).unwrap()];
+        let protocol = Protocol { episodes: 3, max_episode_steps: 500, mode: Mode::Sampled, seed: 7 };
+        for choice in [DeviceChoice::Cpu, DeviceChoice::Reference] {
+            let engine = Engine::new(&select(choice, 0).unwrap());
+            let watched = watch(&engine, &policy, &theta, &instances, &protocol, 2).unwrap().remove(0);
+            assert!(watched.total_reward == 500.0 && !watched.terminated, "{}", watched.total_reward);
+            let stands = |state: &Vec<f32>| state[0].abs() <= 2.4 && state[2].abs() <= 12f32.to_radians();
+            assert!(watched.states.iter().all(stands));
         }
     }
 }

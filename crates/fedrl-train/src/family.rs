@@ -13,6 +13,9 @@ pub struct Member {
     pub experiment: Experiment,
 }
 
+/// Letters of a name: file systems end at 255.
+const LONGEST: usize = 150;
+
 /// The most trainings accepted: beyond it a typing error is likelier than an intention.
 const MOST: usize = 10_000;
 
@@ -33,6 +36,9 @@ pub fn family(source: Source) -> Result<Vec<Member>, ConfigError> {
             experiment.training.seed += run;
             let seed = format!("seed-{}", experiment.training.seed);
             let mut name = settings.iter().cloned().chain([seed]).collect::<Vec<_>>().join("_");
+            if name.len() > LONGEST {
+                name = format!("{}-{}_seed-{}", &name[..LONGEST], members.len(), experiment.training.seed);
+            }
             // Values that look alike once they are a file's name.
             while members.iter().any(|member| member.name == name) {
                 name.push('+');
@@ -51,7 +57,7 @@ pub fn family(source: Source) -> Result<Vec<Member>, ConfigError> {
 fn setting(key: &str, value: &serde_json::Value) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
     format!("{last}-{value}").chars().map(|c| if known(c) { c } else { '-' }).collect()
 }
 

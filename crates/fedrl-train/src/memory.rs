@@ -29,7 +29,8 @@ impl Setup {
         // An upload, and its copy on the way to the server.
         let per_agent = 2 * parameters * NUMBER + coefficients * NUMBER + RECORDS;
 
-        let batch = self.experiment.algorithm.batch() as u64;
+        let (batch, kept) = self.experiment.algorithm.most(self.experiment.training.rounds);
+        let batch = batch as u64;
         let steps = self.max_episode_steps().min(self.experiment.algorithm.horizon()) as u64;
         let layers = self.policy.widths();
         let values: usize = layers.iter().sum();
@@ -37,7 +38,7 @@ impl Setup {
         // Lanes keep what was lived through and the values of one more parameter vector; tensors keep
         // every step of automatic differentiation.
         let (lanes, copies) =
-            if engine.fused(&self.policy).is_some() { (batch.next_multiple_of(16), 2) } else { (batch, 12) };
+            if engine.fused(&self.policy).is_some() { (batch.next_multiple_of(16), kept as u64) } else { (batch, 12) };
         let per_thread = lanes * (copies * steps * of_step + 8 * parameters * NUMBER);
         let busy = (threads as u64).min(self.agents.len() as u64);
         Memory { per_agent, per_thread, total: per_agent * self.agents.len() as u64 + per_thread * busy }

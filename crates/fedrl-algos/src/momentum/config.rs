@@ -160,6 +160,12 @@ impl MomentumConfig {
         Weighing { estimator, discount, advantage, entropy }
     }
 
+    /// Trajectories per agent of u_0 in a training of `rounds`.
+    pub(crate) fn start_batch(&self, rounds: u32) -> usize {
+        let theorem = (self.local_steps as f64 / (f64::from(rounds) * self.beta.powi(2))).ceil().max(1.0);
+        self.u0_batch.unwrap_or((theorem as usize).min(MOST))
+    }
+
     /// What is asked of these agents' environments.
     pub(super) fn request<'a, F>(
         &self,

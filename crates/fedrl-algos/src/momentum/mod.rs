@@ -49,8 +49,7 @@ impl<D> Momentum<D> {
     /// The algorithm for a training of `rounds`, on which the size of u_0 depends: B =
     /// max(1, ⌈K/(Rβ²)⌉) (002 Theorem 6.4) unless `u0_batch` says otherwise.
     pub fn with_direction(config: MomentumConfig, rounds: u32, direction: D) -> Self {
-        let theorem = (config.local_steps as f64 / (f64::from(rounds) * config.beta.powi(2))).ceil().max(1.0);
-        let start_batch = config.u0_batch.unwrap_or((theorem as usize).min(MOST));
+        let start_batch = config.start_batch(rounds);
         Momentum { config, direction, start_batch }
     }
 

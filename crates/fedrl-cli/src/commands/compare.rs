@@ -6,6 +6,7 @@ use fedrl_train::RunDirectory;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::family::runs_of;
 use crate::args::CompareArgs;
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
@@ -16,13 +17,14 @@ pub fn run(args: &CompareArgs) -> Result<Done> {
     if let Some(file) = args.svg.as_deref().filter(|file| file.is_dir()) {
         return Err(Usage(format!("--svg {} is a directory, expected a file to write", file.display())).into());
     }
-    for run in &args.runs {
+    let runs = runs_of(&args.runs)?;
+    for run in &runs {
         if RunDirectory::open(run)?.source()?.is_batch() {
             let path = run.display();
             return Err(Usage(format!("{path} is a batch of runs; `fedrl report {path}` prints its tables")).into());
         }
     }
-    let comparison = compare(&args.runs)?;
+    let comparison = compare(&runs)?;
     if let Some(file) = &args.svg {
         comparison.write_svg(file)?;
     }

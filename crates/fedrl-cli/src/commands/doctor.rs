@@ -69,16 +69,17 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
     Ok(Done::Complete)
 }
 
-/// Refuses a training that cannot fit into the memory that there is.
-pub(super) fn check_memory(setup: &Setup, engine: &Engine<f32>) -> Result<()> {
+/// Refuses trainings, so many side by side, that cannot fit into the memory that there is.
+pub(super) fn check_memory(setup: &Setup, engine: &Engine<f32>, side_by_side: usize) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let needed = setup.memory(engine, threads);
+    let total = needed.total.saturating_mul(side_by_side.clamp(1, threads) as u64);
     match available_memory() {
-        Some(available) if needed.total > available => Err(Usage(format!(
+        Some(available) if total > available => Err(Usage(format!(
             "training {} agents needs about {} ({} each), but {} are available; fewer agents, shorter trajectories or \
              smaller batches need less: `fedrl doctor CONFIG` shows how much",
             setup.agents.len(),
-            bytes(needed.total),
+            bytes(total),
             bytes(needed.per_agent),
             bytes(available)
         ))

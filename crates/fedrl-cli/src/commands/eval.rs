@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use fedrl_engine::{Engine, Mode, select};
 use fedrl_envs::{Instance, Parameters};
 use fedrl_eval::{Evaluation, Protocol};
-use fedrl_train::{ConfigError, RunDirectory, Setup, variant_set_from_file};
+use fedrl_train::{Batch, ConfigError, RunDirectory, Setup, variant_set_from_file};
 use serde::Serialize;
 
 use crate::args::EvalArgs;
@@ -103,7 +103,13 @@ pub fn open(run: &Path) -> Result<(RunDirectory, Setup)> {
     let directory = RunDirectory::open(run)?;
     let source = directory.source()?;
     if source.is_batch() {
-        return Err(Usage(format!("{} is a batch of runs: it keeps results, not policies", run.display())).into());
+        let path = run.display();
+        return Err(Usage(if Batch::fits(&source)? {
+            format!("{path} is a batch of runs: it keeps results, not policies")
+        } else {
+            format!("{path} holds many runs: name one of its directories")
+        })
+        .into());
     }
     let name = source.name().to_string();
     let setup = Setup::new(source.experiment()?, &name)?;

@@ -1,14 +1,18 @@
 //! `fedrl train` and `fedrl resume` for many trainings at once, each with a run directory of its own.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use fedrl_engine::{Engine, Selection, select};
-use fedrl_train::{BatchProgress, Manifest, Member, Observer, RoundMetrics, RunDirectory, Setup, Source, family};
+use fedrl_train::{
+    Batch, BatchProgress, Manifest, Member, Observer, RoundMetrics, RunDirectory, Setup, Source, family,
+};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::doctor::check_memory;
 use super::train::{Finished, complete, describe, now, stop_on_interrupt, unused};
 use crate::args::{ResumeArgs, TrainArgs};
 use crate::exit::{Done, Usage};
@@ -49,11 +53,14 @@ fn first(members: &[Member]) -> Result<Setup> {
     Ok(Setup::new(member.experiment.clone(), &member.name)?)
 }
 
-/// The device for all members together.
+/// The device that the greatest member would take alone; all of them fit there side by side.
 fn device(members: &[Member], choice: &str) -> Result<Selection> {
-    let work = |member: &Member| Ok(Setup::new(member.experiment.clone(), &member.name)?.work());
-    let all = members.iter().map(work).sum::<Result<usize>>()?;
-    Ok(select(choice.parse()?, all)?)
+    let setup = |member: &Member| Ok(Setup::new(member.experiment.clone(), &member.name)?);
+    let setups = members.iter().map(setup).collect::<Result<Vec<_>>>()?;
+    let selection = select(choice.parse()?, setups.iter().map(Setup::work).max().unwrap_or(0))?;
+    let engine = Engine::new(&selection);
+    setups.iter().try_for_each(|setup| check_memory(setup, &engine, members.len()))?;
+    Ok(selection)
 }
 
 fn run(
@@ -91,8 +98,21 @@ fn run(
     if let Ok(counter) = counter.into_inner() {
         counter.finish();
     }
-    let finished: Vec<(String, Finished)> =
-        results.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let (mut finished, mut failed) = (Vec::new(), Vec::new());
+    for (member, result) in members.iter().zip(results) {
+        match result {
+            Ok(done) => finished.extend(done),
+            Err(error) => failed.push((&member.name, error)),
+        }
+    }
+    if !failed.is_empty() {
+        if !finished.is_empty() {
+            show(directory, &finished, output)?;
+        }
+        let names: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
+        let (count, all, names) = (failed.len(), members.len(), names.join(", "));
+        return Err(failed.remove(0).1.context(format!("{count} of {all} trainings failed: {names}; of the first")));
+    }
     if finished.len() < members.len() {
         output.note(format!("stopped; continue with: fedrl resume {path}"));
         return Ok(Done::Interrupted);
@@ -116,17 +136,22 @@ fn member_run(
         fn round(&mut self, _metrics: &RoundMetrics) {}
     }
     let setup = Setup::new(member.experiment.clone(), &member.name)?;
-    let (directory, from, manifest) = match RunDirectory::open(place) {
-        Ok(directory) => {
-            let (from, manifest) = (directory.checkpoint(None)?, directory.manifest()?);
-            (directory, from, manifest)
+    let config = setup.experiment.to_toml().context("writing the resolved experiment")?;
+    let fresh = Manifest { started: now(), finished: None, driver: setup.driver(selection), ..family.clone() };
+    let (directory, from, manifest) = if place.symlink_metadata().is_ok() {
+        let directory = RunDirectory::open(place)?;
+        let found = directory.config_path();
+        if std::fs::read_to_string(&found).with_context(|| format!("reading {}", found.display()))? != config {
+            let problem =
+                "is not what the experiment above it says now; undo the change, or train into a new directory";
+            return Err(Usage(format!("{} {problem}", found.display())).into());
         }
-        Err(_) => {
-            let driver = setup.driver(selection);
-            let manifest = Manifest { started: now(), finished: None, driver, ..family.clone() };
-            let config = setup.experiment.to_toml().context("writing the resolved experiment")?;
-            (RunDirectory::create(place, &config, &manifest)?, None, manifest)
-        }
+        let before = directory.manifest()?;
+        let manifest = if before.finished.is_some() { before } else { Manifest { started: before.started, ..fresh } };
+        let from = directory.checkpoint(None)?;
+        (directory, from, manifest)
+    } else {
+        (RunDirectory::create(place, &config, &fresh)?, None, fresh)
     };
     complete(&directory, &setup, engine, manifest, from, &mut Nobody, stop)
 }
@@ -142,11 +167,27 @@ fn show(directory: &RunDirectory, finished: &[(String, Finished)], output: Outpu
         [name.clone(), last].into_iter().chain(evaluations).collect()
     });
     output.text(format!("\nmean returns\n{}", table(&header, rows.collect(), 1)))?;
-    output.text(format!("\ncompare with: fedrl compare {path}/*/"))?;
+    output.text(format!("\ncompare with: fedrl compare {path}"))?;
     let runs: Vec<Value> = finished
         .iter()
         .map(|(name, finished)| finished.summary(&directory.path().join(name).display().to_string()))
         .collect();
     output.value(&json!({ "run": path.to_string(), "runs": runs }))?;
     Ok(())
+}
+
+/// The runs that are meant by directories, some of which may hold a family.
+pub fn runs_of(directories: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut runs = Vec::new();
+    for path in directories {
+        let directory = RunDirectory::open(path)?;
+        let source = directory.source()?;
+        if source.is_batch() && !Batch::fits(&source)? {
+            let members = family(source)?.into_iter().map(|member| path.join(member.name));
+            runs.extend(members.filter(|member| member.is_dir()));
+        } else {
+            runs.push(path.clone());
+        }
+    }
+    Ok(runs)
 }

@@ -36,7 +36,7 @@ pub fn train(args: &TrainArgs) -> Result<Done> {
     let choice: DeviceChoice = args.device.parse()?;
     let selection = select(choice, setup.work())?;
 
-    check_memory(&setup, &Engine::new(&selection))?;
+    check_memory(&setup, &Engine::new(&selection), 1)?;
 
     let path = args.out.clone().unwrap_or_else(|| unused(&args.config));
     let mut manifest = Manifest { started: now(), ..Manifest::default() };
@@ -76,6 +76,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Done> {
     let mut manifest = directory.manifest()?;
     let device = args.device.clone().unwrap_or(manifest.device_choice.clone());
     let selection = select(device.parse()?, setup.work())?;
+    check_memory(&setup, &Engine::new(&selection), 1)?;
     let finished = checkpoint.as_ref().is_some_and(|c| c.header.progress.round == setup.experiment.training.rounds);
     if !finished {
         describe(&mut manifest, &device, &selection, &setup);

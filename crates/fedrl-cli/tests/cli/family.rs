@@ -51,3 +51,36 @@ fn a_point_that_is_no_experiment_leaves_nothing_behind() {
     assert!(place.fedrl(&["train", "experiment.toml", "--out", "all"]).refused(2).contains("algorithm.beta: is 7"));
     assert!(!place.path("all").exists());
 }
+
+#[test]
+fn a_changed_experiment_is_not_continued() {
+    let place = Place::with(&tiny(&[]));
+    place.fedrl(&["train", "experiment.toml", "--runs", "2", "--out", "all", "--quiet"]).done();
+    let changed = place.read("all/config.toml").replace("beta = 0.5", "beta = 0.4");
+    assert_ne!(changed, place.read("all/config.toml"));
+    place.write("all/config.toml", &changed);
+    let before = place.read("all/seed-1/metrics.jsonl");
+    let error = place.fedrl(&["resume", "all", "--quiet"]).refused(2);
+    assert!(error.contains("is not what the experiment above it says now"), "{error}");
+    assert_eq!(place.read("all/seed-1/metrics.jsonl"), before);
+}
+
+#[test]
+fn a_training_that_fails_is_named_and_the_others_are_kept() {
+    let sweep = "\n[sweep]\nalgorithm.local_step_size = [0.003, 1e38]\n";
+    let place = Place::with(&(tiny(&[]) + sweep));
+    let said = place.fedrl(&["train", "experiment.toml", "--out", "all"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("1 of 2 trainings failed: local_step_size-"), "{said:?}");
+    assert!(said.stdout.contains("local_step_size-0.003_seed-1"), "{said:?}");
+    assert!(place.path("all/local_step_size-0.003_seed-1/report.html").is_file());
+}
+
+#[test]
+fn a_folder_of_runs_stands_for_its_runs() {
+    let place = Place::with(&tiny(&[]));
+    place.fedrl(&["train", "experiment.toml", "--runs", "2", "--out", "all", "--quiet"]).done();
+    assert_eq!(place.fedrl(&["report", "all", "--json"]).done().json().len(), 2);
+    place.fedrl(&["compare", "all"]).done();
+    assert!(place.fedrl(&["eval", "all"]).refused(2).contains("name one of its directories"));
+}

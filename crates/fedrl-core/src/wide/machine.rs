@@ -15,7 +15,10 @@ use crate::random::LaneWords;
 ///
 /// The functions of a kind whose instructions the processor lacks must not be called. [`run_on_widest`]
 /// is where kinds are chosen.
-pub trait Machine: Copy + Send + Sync + std::fmt::Debug + 'static {
+///
+/// # Safety
+/// `Vector` is sixteen f32 and nothing else, aligned at most to 64 bytes: memory is taken for it.
+pub unsafe trait Machine: Copy + Send + Sync + std::fmt::Debug + 'static {
     /// Its name.
     const NAME: &'static str;
     /// Sixteen numbers in registers.
@@ -113,11 +116,11 @@ pub fn widest() -> &'static str {
 pub fn run_on_widest<T: Task>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
+        if x86::has_avx512() {
             // SAFETY: the processor has these instructions.
             return unsafe { x86::on_avx512(task) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if x86::has_avx2() {
             // SAFETY: the processor has these instructions.
             return unsafe { x86::on_avx2(task) };
         }
@@ -131,7 +134,7 @@ pub(super) fn run_on_every<T: Task>(task: impl Fn() -> T) -> Vec<T::Output> {
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     let mut outputs = vec![task().run::<Portable>(), run_on_widest(task())];
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+    if x86::has_avx2() {
         // SAFETY: the processor has these instructions.
         outputs.push(unsafe { x86::on_avx2(task()) });
     }

@@ -5,9 +5,10 @@
 use fedrl_core::LANES;
 use fedrl_core::random::Key;
 use fedrl_core::wide::{Machine, Pack, Task, run_on_widest};
-use fedrl_envs::Simulator;
+use fedrl_envs::{Simulator, Simulators};
 
 use super::pool::Room;
+use crate::rollout::{ACTION, draw, reset_draws, step_draws};
 use crate::{Replica, Trajectory};
 
 /// One trajectory to be lived: whose policy, whose environment, whose draws.
@@ -82,6 +83,23 @@ impl Lived {
     pub fn of_lane<'a>(&self, packs: &'a [Pack], lane: usize) -> impl Iterator<Item = f32> + use<'a> {
         packs[..self.lengths[lane]].iter().map(move |pack| pack.0[lane])
     }
+}
+
+/// The states of a trajectory that lanes lived through, the last one included: made again by the same
+/// arithmetic from its draws and actions, as trajectories do not keep them.
+pub(crate) fn states(replica: &Replica<f32>, trajectory: usize, lived: &Trajectory<f32>) -> Vec<Vec<f32>> {
+    let spec = replica.spec;
+    let simulators = Simulators::new(&[replica.simulator]);
+    let mut state = vec![Pack::ZERO; spec.state_width];
+    simulators.reset(0, &reset_draws(replica.key, trajectory, spec.reset_draws), &mut state);
+    let alive = Pack(std::array::from_fn(|lane| if lane == 0 { 1.0 } else { 0.0 }));
+    let mut states = vec![row(&state, 0).collect()];
+    for (time, action) in lived.actions.chunks(spec.action.width()).enumerate() {
+        let draws = step_draws::<f32>(draw(replica.key, trajectory, time, 0, ACTION)).map(|x| Pack([x; LANES]));
+        simulators.step(&draws, &mut state, &pack([action]), &alive);
+        states.push(row(&state, 0).collect());
+    }
+    states
 }
 
 struct Sums<'a> {

@@ -20,6 +20,7 @@ mod values;
 
 pub use episodes::Outcome;
 pub use gradient::Pass;
+pub(crate) use lived::states;
 pub use lived::{Lane, Lived, pack, row};
 pub use rates::Rates;
 pub use values::Values;

@@ -134,11 +134,12 @@ impl<M: Machine> Acting<M> {
         let first = draws.action::<M>(time, 0);
         match shape.head {
             Head::Categorical { actions } => {
-                distribution::softmax(&*outputs, &mut self.probabilities, actions);
-                outputs.copy_from_slice(&self.probabilities);
                 if self.mode == Mode::Greedy {
                     action[0] = distribution::likeliest(&*outputs, actions);
-                } else {
+                }
+                distribution::softmax(&*outputs, &mut self.probabilities, actions);
+                outputs.copy_from_slice(&self.probabilities);
+                if self.mode == Mode::Sampled {
                     let mut margin = [Lanes::constant(f32::INFINITY)];
                     let uniform = Lanes::one_of(&units(&first[0]));
                     action[0] = distribution::choose(&*outputs, uniform, &mut margin, actions);

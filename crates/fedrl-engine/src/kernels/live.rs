@@ -4,8 +4,8 @@
 #![allow(clippy::manual_memcpy, clippy::needless_range_loop, reason = "kernels go element by element")]
 
 use cubecl::prelude::*;
-use fedrl_core::Real;
 use fedrl_core::random::{Block, philox};
+use fedrl_core::{Real, Wide};
 use fedrl_envs::Dynamics;
 use fedrl_models::{Head, distribution};
 
@@ -149,7 +149,7 @@ fn act(
                         let next = philox(Block { a: trajectory, b: time, c: i as u32 / 2u32, d: ACTION }, low, high);
                         distribution::normals::<f32>(f32::unit(next.a), f32::unit(next.b), pair.as_mut_slice());
                     }
-                    let deviation = theta[comptime!(plan.shape.log_std) + i].exp();
+                    let deviation = f32::exponential(theta[comptime!(plan.shape.log_std) + i]);
                     action[i] = outputs[i] + deviation * pair[i % 2];
                 }
             }

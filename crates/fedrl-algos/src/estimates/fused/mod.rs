@@ -32,10 +32,21 @@ impl Fused {
 
 impl Estimates<f32> for Fused {
     fn gradients(&self, request: &Request<f32>, theta: &Matrix<f32>) -> Result<Vec<Estimate<f32>>, EngineError> {
-        let batch = Batch::live(&self.policy, request, theta);
-        let logs = if request.weighing.entropy > 0.0 { batch.logs(&batch.own) } else { Vec::new() };
-        let gradients = batch.gradients(&batch.own, &batch.psi(&logs));
-        Ok(batch.estimates(batch.mean(&gradients, |_| 1.0), None))
+        // The batch of u_0 may be much greater than that of local steps: no more agents at once than fill
+        // the lanes.
+        let together = (LANES / request.batch.max(1)).max(1);
+        let mut estimates = Vec::with_capacity(request.agents.len());
+        for (index, agents) in request.agents.chunks(together).enumerate() {
+            let first = index * together;
+            let keys = &request.keys[first..first + agents.len()];
+            let theta = Matrix::from_rows((first..first + agents.len()).map(|row| theta.row(row)));
+            let request = Request { agents, keys, ..*request };
+            let batch = Batch::live(&self.policy, &request, &theta);
+            let logs = if request.weighing.entropy > 0.0 { batch.logs(&batch.own) } else { Vec::new() };
+            let gradients = batch.gradients(&batch.own, &batch.psi(&logs));
+            estimates.append(&mut batch.estimates(batch.mean(&gradients, |_| 1.0), None));
+        }
+        Ok(estimates)
     }
 
     fn importance_corrected(

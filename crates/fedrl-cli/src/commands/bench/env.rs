@@ -101,6 +101,7 @@ impl Random {
 
 /// Sixteen episodes side by side, begun anew when they end.
 struct Block {
+    agents: usize,
     simulators: Simulators,
     state: Vec<Pack>,
     ages: [usize; LANES],
@@ -115,19 +116,20 @@ impl Block {
         let mut state = vec![Pack::ZERO; random.spec.state_width];
         (0..LANES).for_each(|lane| simulators.reset(lane, &random.resets[lane], &mut state));
         let observation = vec![Pack::ZERO; random.spec.observation.width()];
-        Block { simulators, state, ages: [0; LANES], observation, clock: 0 }
+        Block { agents: instances.len(), simulators, state, ages: [0; LANES], observation, clock: 0 }
     }
 
     fn live(&mut self, random: &Random) {
-        let all = Pack([1.0; LANES]);
+        // The last block may have fewer.
+        let there = Pack(std::array::from_fn(|lane| if lane < self.agents { 1.0 } else { 0.0 }));
         for _ in 0..STEPS {
             let moment = self.clock % PERIOD;
             self.clock += 1;
-            self.simulators.observe(&self.state, &all, &mut self.observation);
+            self.simulators.observe(&self.state, &there, &mut self.observation);
             black_box(&self.observation);
-            let step = self.simulators.step(&random.draws[moment], &mut self.state, &random.actions[moment], &all);
+            let step = self.simulators.step(&random.draws[moment], &mut self.state, &random.actions[moment], &there);
             black_box(&step.reward);
-            for lane in 0..LANES {
+            for lane in 0..self.agents {
                 self.ages[lane] += 1;
                 if step.alive.0[lane] == 0.0 || self.ages[lane] == random.spec.max_episode_steps {
                     self.simulators.reset(lane, &random.resets[moment], &mut self.state);

@@ -11,7 +11,9 @@ fn map(f: impl Fn(usize) -> f32) -> [f32; LANES] {
     std::array::from_fn(f)
 }
 
-impl Machine for Portable {
+// SAFETY: the vector is an array of sixteen f32.
+#[allow(unsafe_code, reason = "the trait promises a layout")]
+unsafe impl Machine for Portable {
     const NAME: &'static str = "portable";
     type Vector = [f32; LANES];
 

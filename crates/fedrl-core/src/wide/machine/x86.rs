@@ -13,15 +13,31 @@ pub struct Avx512;
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2;
 
+/// Whether the processor has what [`on_avx512`] is compiled for.
+#[inline]
+pub(super) fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && has_avx2()
+}
+
+/// Whether the processor has what [`on_avx2`] is compiled for.
+#[inline]
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
 /// # Safety
-/// The processor has AVX-512F, AVX2 and FMA.
+/// [`has_avx512`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")]
 pub(super) unsafe fn on_avx512<T: Task>(task: T) -> T::Output {
     task.run::<Avx512>()
 }
 
 /// # Safety
-/// The processor has AVX2 and FMA.
+/// [`has_avx2`].
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn on_avx2<T: Task>(task: T) -> T::Output {
     task.run::<Avx2>()
@@ -29,7 +45,7 @@ pub(super) unsafe fn on_avx2<T: Task>(task: T) -> T::Output {
 
 // SAFETY, here and below: the type's functions are called only within `on_avx512`, where the processor
 // has the instructions; arrays and registers of the same size hold the same plain numbers.
-impl Machine for Avx512 {
+unsafe impl Machine for Avx512 {
     const NAME: &'static str = "AVX-512";
     type Vector = __m512;
 
@@ -164,7 +180,7 @@ fn each(f: impl Fn(usize) -> __m256) -> Pair {
     [f(0), f(1)]
 }
 
-impl Machine for Avx2 {
+unsafe impl Machine for Avx2 {
     const NAME: &'static str = "AVX2";
     type Vector = Pair;
 
