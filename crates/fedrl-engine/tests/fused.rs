@@ -118,7 +118,11 @@ fn assert_same(id: &str, hidden: &[usize], activation: Activation, horizon: usiz
     let gradients = scores.gradient(&weights).unwrap();
     let gradient = scene.fused.gradient(&theta, &lived, &values, &packed);
     let pass = scene.fused.pass(&theta, &lived, &packed);
-    assert_eq!((&pass.logs, &pass.gradient), (&logs, &gradient), "one pass gives the same bytes as two");
+    assert_eq!(
+        (&pass.logs[..], &pass.gradient[..]),
+        (&logs[..], &gradient[..]),
+        "one pass gives the same bytes as two"
+    );
     for lane in 0..scene.thetas.len() {
         assert_close(row(&gradient, lane), gradients.row(lane), tolerance, "gradient");
     }

@@ -22,6 +22,7 @@ pub use episodes::Outcome;
 pub use gradient::Pass;
 pub(crate) use lived::states;
 pub use lived::{Lane, Lived, pack, row};
+pub use pool::Room;
 pub use rates::Rates;
 pub use values::Values;
 
@@ -47,6 +48,9 @@ struct Pools {
     actions: Pool,
     hidden: Pool,
     outputs: Pool,
+    steps: Pool,
+    parameters: Pool,
+    tiles: Pool,
 }
 
 impl Fused {

@@ -15,14 +15,22 @@ impl Pool {
         let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut packs = spare.unwrap_or_default();
         packs.resize(packs.len().max(count), Pack::ZERO);
-        Room { packs, home: self.clone() }
+        Room { packs, count, home: self.clone() }
+    }
+
+    /// So many packs of zeros.
+    pub(super) fn take_zeros(&self, count: usize) -> Room {
+        let mut room = self.take(count);
+        room.fill(Pack::ZERO);
+        room
     }
 }
 
-/// Packs on loan; at least as many as were asked for.
+/// Packs on loan.
 #[derive(Debug)]
-pub(super) struct Room {
+pub struct Room {
     packs: Vec<Pack>,
+    count: usize,
     home: Pool,
 }
 
@@ -31,14 +39,14 @@ impl Deref for Room {
 
     #[inline(always)]
     fn deref(&self) -> &[Pack] {
-        &self.packs
+        &self.packs[..self.count]
     }
 }
 
 impl DerefMut for Room {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Pack] {
-        &mut self.packs
+        &mut self.packs[..self.count]
     }
 }
 

@@ -40,8 +40,9 @@ impl Fused {
     }
 
     /// log π_θ(a_t|s_t) of every step.
-    pub fn log_probabilities(&self, theta: &[Pack], lived: &Lived, values: &Values) -> Vec<Pack> {
-        run_on_widest(LogProbabilities { shape: &self.shape, theta, lived, values })
+    pub fn log_probabilities(&self, theta: &[Pack], lived: &Lived, values: &Values) -> Room {
+        let logs = self.pools.steps.take(lived.steps());
+        run_on_widest(LogProbabilities { shape: &self.shape, theta, lived, values, logs })
     }
 }
 
@@ -76,16 +77,16 @@ struct LogProbabilities<'a> {
     theta: &'a [Pack],
     lived: &'a Lived,
     values: &'a Values,
+    logs: Room,
 }
 
 impl Task for LogProbabilities<'_> {
-    type Output = Vec<Pack>;
+    type Output = Room;
 
     #[inline(always)]
-    fn run<M: Machine>(self) -> Vec<Pack> {
-        let LogProbabilities { shape, theta, lived, values } = self;
+    fn run<M: Machine>(self) -> Room {
+        let LogProbabilities { shape, theta, lived, values, mut logs } = self;
         let policies = Policies::<M>::new(shape, theta);
-        let mut logs = vec![Pack::ZERO; lived.steps()];
         let (hidden, outputs) = values.of(shape, 0, lived.steps());
         let all = policies.tile(lived, 0, lived.steps(), hidden, outputs);
         policies.log_probabilities(all, Lanes::of_mut(&mut logs));

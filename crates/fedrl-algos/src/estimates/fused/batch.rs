@@ -1,8 +1,10 @@
 //! The trajectories of a block of agents in lanes, and everything that estimates are made of.
 
+use std::ops::Deref;
+
 use fedrl_core::LANES;
 use fedrl_core::wide::{Machine, Pack, Task, run_on_widest};
-use fedrl_engine::fused::{Fused as Policy, Lane, Lived, Values, pack, row};
+use fedrl_engine::fused::{Fused as Policy, Lane, Lived, Room, Values, pack, row};
 use fedrl_engine::{Matrix, Mode};
 use rayon::prelude::*;
 
@@ -84,7 +86,7 @@ impl<'a> Batch<'a> {
     }
 
     /// log π(a_t|s_t).
-    pub(super) fn logs(&self, passes: &[Pass]) -> Steps {
+    pub(super) fn logs(&self, passes: &[Pass]) -> Vec<Room> {
         self.per_block(|block| {
             let Pass { theta, values } = &passes[block.index];
             self.policy.log_probabilities(theta, &block.lived, values)
@@ -92,7 +94,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Σ_t weights_t ∇ log π(a_t|s_t) in every lane.
-    pub(super) fn gradients(&self, passes: &[Pass], weights: &Steps) -> Steps {
+    pub(super) fn gradients(&self, passes: &[Pass], weights: &Steps) -> Vec<Room> {
         self.per_block(|block| {
             let Pass { theta, values } = &passes[block.index];
             self.policy.gradient(theta, &block.lived, values, &weights[block.index])
@@ -100,7 +102,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Both at parameters that all agents share, in one go.
-    pub(super) fn logs_and_gradients(&self, theta: &[f32], weights: &Steps) -> (Steps, Steps) {
+    pub(super) fn logs_and_gradients(&self, theta: &[f32], weights: &Steps) -> (Vec<Room>, Vec<Room>) {
         let theta = pack([theta; LANES]);
         let passes = self.per_block(|block| {
             let pass = self.policy.pass(&theta, &block.lived, &weights[block.index]);
@@ -124,17 +126,17 @@ impl<'a> Batch<'a> {
     }
 
     /// Ψ_t of every step, of the rewards less the temperature times `logs`, which matter only with entropy.
-    pub(super) fn psi(&self, logs: &Steps) -> Steps {
+    pub(super) fn psi(&self, logs: &[Room]) -> Steps {
         let (weighing, temperature) = (&self.request.weighing, self.request.weighing.entropy);
         if weighing.advantage != Advantage::Baseline {
             return self.per_block(|block| {
-                let logs = if temperature > 0.0 { logs[block.index].as_slice() } else { &[] };
+                let logs = if temperature > 0.0 { &logs[block.index][..] } else { &[] };
                 run_on_widest(Psi { weighing, lived: &block.lived, logs })
             });
         }
         let regularised = |lane: usize| {
             let (block, lane) = (&self.blocks[lane / LANES], lane % LANES);
-            let logs = if temperature > 0.0 { logs[block.index].as_slice() } else { &[] };
+            let logs = if temperature > 0.0 { &logs[block.index][..] } else { &[] };
             let reward = move |(step, reward): (usize, f32)| {
                 f64::from(reward) - logs.get(step).map_or(0.0, |log| temperature * f64::from(log.0[lane]))
             };
@@ -186,7 +188,7 @@ impl<'a> Batch<'a> {
     }
 
     /// w(τ|target, behaviour) of every lane, and what every agent's were like.
-    pub(super) fn weights(&self, target: &Steps, behaviour: &Steps) -> (Vec<f32>, Vec<ImportanceMetrics>) {
+    pub(super) fn weights(&self, target: &[Room], behaviour: &[Room]) -> (Vec<f32>, Vec<ImportanceMetrics>) {
         let log_ratios =
             self.lane_sums(|block| block.lived.difference_sums(&target[block.index], &behaviour[block.index]));
         let mut seen = vec![ImportanceMetrics::default(); self.request.agents.len()];
@@ -197,7 +199,11 @@ impl<'a> Batch<'a> {
     }
 
     /// The mean over each agent's batch of vectors of every lane, each times its factor.
-    pub(super) fn mean(&self, vectors: &Steps, factor: impl Fn(usize) -> f32) -> Vec<Vec<f32>> {
+    pub(super) fn mean<V: Deref<Target = [Pack]>>(
+        &self,
+        vectors: &[V],
+        factor: impl Fn(usize) -> f32,
+    ) -> Vec<Vec<f32>> {
         let share = 1.0 / self.request.batch as f32;
         let of_agent = |agent: usize| {
             let mut sum = vec![0.0; self.policy.parameter_count()];
