@@ -89,12 +89,40 @@ fn natural_log_is_within_two_units() {
 }
 
 #[test]
-fn hyperbolic_tangent_is_within_six_units_of_four_at_a_time_within_eight() {
+fn hyperbolic_tangent_is_within_six_units() {
     let x = both_signs(1e-30, 100.0);
     let (one, lanes) = worst(Function::HyperbolicTangent, &x, |x, y| ulps(y, f64::from(x).tanh()));
     assert!(one < 6.0 && lanes < 6.0, "{one} {lanes}");
     assert_eq!(f32::hyperbolic_tangent(0.0), 0.0);
     assert!(f32::hyperbolic_tangent(f32::NAN).is_nan());
+}
+
+/// Four at a time, as networks take them: neighbours of any size share an inverse.
+#[test]
+fn hyperbolic_tangents_of_many_are_within_eight_units() {
+    struct Many<'a>(&'a [f32]);
+    impl Task for Many<'_> {
+        type Output = Vec<f32>;
+        #[inline(always)]
+        fn run<M: Machine>(self) -> Vec<f32> {
+            let packs = self.0.chunks_exact(LANES).map(|x| Lanes::<M>::from_array(std::array::from_fn(|i| x[i])));
+            let mut lanes: Vec<Lanes<M>> = packs.collect();
+            // Not a multiple of four: the last ones are taken one by one.
+            Wide::hyperbolic_tangents(&mut lanes);
+            lanes.into_iter().flat_map(Lanes::to_array).collect()
+        }
+    }
+    // Small and large numbers beside each other.
+    let x = both_signs(1e-30, 100.0);
+    let count = x.len() / LANES / 4 * 4 * LANES - LANES;
+    let mixed: Vec<f32> = (0..count).map(|i| x[i * 7919 % x.len()]).collect();
+    let mut one = mixed.clone();
+    f32::hyperbolic_tangents(&mut one);
+    for values in [one, run_on_widest(Many(&mixed)), Many(&mixed).run::<Portable>()] {
+        let worst = mixed.iter().zip(values).map(|(&x, y)| ulps(y, f64::from(x).tanh())).fold(0.0, f64::max);
+        assert!(worst < 8.0, "{worst}");
+    }
+    assert_eq!(run_on_widest(Many(&mixed)), Many(&mixed).run::<Portable>());
 }
 
 #[test]
