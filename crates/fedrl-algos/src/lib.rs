@@ -13,12 +13,16 @@ mod importance;
 mod metrics;
 pub mod momentum;
 mod registry;
+mod upload;
 mod vector;
 mod world;
 
 pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
-pub use estimates::{Corrected, Estimate, Estimates, Exact, Experience, Foreign, Fused, Request, Sampled, Tabular};
+pub use estimates::{
+    Corrected, Estimate, Estimated, Estimates, Exact, Experience, Foreign, Fused, OnDevice, Request, Sampled, Tabular,
+};
 pub use estimator::{Advantage, Estimator, Weighing};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};
+pub use upload::Upload;
 pub use world::{Agent, Divergence, Exchange, World};

@@ -1,9 +1,9 @@
 //! What an observer of the simulation sees of the agents. None of it is ever sent.
 
 use fedrl_core::Scalar;
+use fedrl_engine::EngineError;
 
-use crate::vector::norm;
-use crate::{Estimate, Experience};
+use crate::{Estimated, Experience};
 
 /// Sums over an agent's local steps of one round.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,16 +23,30 @@ pub struct AgentMetrics {
 }
 
 impl AgentMetrics {
-    /// Counts a local step and what its estimate came from, and returns the gradient's norm.
-    pub fn observe<F: Scalar>(&mut self, estimate: &Estimate<F>) -> f64 {
-        let gradient_norm = norm(&estimate.gradient);
-        self.lived.merge(&estimate.lived);
+    /// Counts a local step whose gradient had this norm, and what its estimate came from.
+    pub fn observe(&mut self, gradient_norm: f64, lived: &Experience, importance: Option<&ImportanceMetrics>) {
+        self.lived.merge(lived);
         self.local_steps += 1;
         self.gradient_norm_sum += gradient_norm;
-        if let Some(weights) = &estimate.importance {
+        if let Some(weights) = importance {
             self.importance.get_or_insert_default().merge(weights);
         }
-        gradient_norm
+    }
+
+    /// Counts a local step of every agent of a block, and returns the gradients' norms.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub(crate) fn observe_all<F: Scalar>(
+        all: &mut [AgentMetrics],
+        estimated: &Estimated<F>,
+    ) -> Result<Vec<f64>, EngineError> {
+        let norms = estimated.gradients.norms()?;
+        for (index, metrics) in all.iter_mut().enumerate() {
+            let importance = estimated.importance.as_ref().map(|importance| &importance[index]);
+            metrics.observe(norms[index], &estimated.lived[index], importance);
+        }
+        Ok(norms)
     }
 
     /// Mean undiscounted return of a trajectory.

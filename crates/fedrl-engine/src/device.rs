@@ -8,8 +8,6 @@ use fedrl_core::wide::widest;
 use fedrl_models::Policy;
 
 use crate::fused::Fused;
-
-#[cfg(feature = "wgpu")]
 use crate::kernels::Kernels;
 
 /// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
@@ -100,6 +98,12 @@ impl Selection {
     /// Whether the lanes of the CPU's vectors are to be used wherever they can.
     pub fn in_lanes(&self) -> bool {
         !self.is_gpu() && !self.reference
+    }
+
+    /// The same device for kernels of our own.
+    #[cfg(not(feature = "wgpu"))]
+    pub(crate) fn kernels(&self) -> Option<Kernels> {
+        None
     }
 
     /// The same device for kernels of our own.

@@ -10,12 +10,12 @@
 
 mod device;
 pub mod fused;
-#[cfg(feature = "wgpu")]
-mod kernels;
+pub mod kernels;
 mod matrix;
 mod network;
 mod pass;
 mod rollout;
+mod rows;
 pub mod tabular;
 mod trajectory;
 
@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 
 use burn::tensor::{Device, Element};
 use fedrl_core::LANES;
-use fedrl_envs::Precision;
+use fedrl_envs::{Precision, Spec};
 use fedrl_models::Policy;
 use rayon::prelude::*;
 
@@ -33,6 +33,7 @@ pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select
 pub use matrix::Matrix;
 pub use pass::Pass;
 pub use rollout::{EpisodicReplica, Mode, Replica};
+pub use rows::{Combine, Row, Rows};
 pub use trajectory::{Trajectories, Trajectory};
 
 /// A scalar that the engine computes with: f32 on any device, f64 on the CPU.
@@ -46,7 +47,6 @@ pub struct Engine<F> {
     placement: Placement<F>,
     parallel: bool,
     in_lanes: bool,
-    #[cfg(feature = "wgpu")]
     kernels: Option<kernels::Kernels>,
 }
 
@@ -58,7 +58,6 @@ impl Engine<f32> {
             placement,
             parallel: !selection.is_gpu(),
             in_lanes: selection.in_lanes(),
-            #[cfg(feature = "wgpu")]
             kernels: selection.kernels(),
         }
     }
@@ -67,6 +66,12 @@ impl Engine<f32> {
     /// narrow enough.
     pub fn fused(&self, policy: &Policy) -> Option<Fused> {
         if self.in_lanes { Fused::new(policy) } else { None }
+    }
+
+    /// The policy in kernels that keep its parameters on the device, if that is a GPU that can live in the
+    /// environment and the policy is narrow enough.
+    pub fn resident(&self, policy: &Policy, spec: &'static Spec) -> Option<kernels::Resident> {
+        kernels::Resident::new(self.kernels.as_ref()?, policy, spec)
     }
 
     /// Undiscounted returns of `episodes` episodes of every replica, at most `horizon` steps each.
@@ -82,6 +87,11 @@ impl Engine<f32> {
         mode: Mode,
     ) -> Result<Vec<Vec<f64>>, EngineError> {
         let Some(fused) = self.fused(policy) else {
+            if let Some(kernels) = &self.kernels
+                && let Some(returns) = kernels.returns(policy, replicas, episodes, horizon, mode)?
+            {
+                return Ok(returns);
+            }
             return for_blocks(replicas, self.block_size(), |block| {
                 let lived = self.rollout(policy, block, episodes, horizon, mode)?;
                 let returns = |lived: &Vec<Trajectory<f32>>| lived.iter().map(Trajectory::total_reward).collect();
@@ -141,13 +151,7 @@ impl Engine<f32> {
 impl Engine<f64> {
     /// The engine on the CPU in f64, for what has to be exact.
     pub fn double() -> Self {
-        Engine {
-            placement: Placement::new(Device::flex()),
-            parallel: true,
-            in_lanes: false,
-            #[cfg(feature = "wgpu")]
-            kernels: None,
-        }
+        Engine { placement: Placement::new(Device::flex()), parallel: true, in_lanes: false, kernels: None }
     }
 }
 
@@ -170,7 +174,6 @@ impl<F: Number> Engine<F> {
         horizon: usize,
         mode: Mode,
     ) -> Result<Trajectories<F>, EngineError> {
-        #[cfg(feature = "wgpu")]
         if let Some(kernels) = &self.kernels
             && let Some(lived) = kernels.rollout(policy, replicas, batch, horizon, mode)?
         {

@@ -95,10 +95,15 @@ pub trait ServerHalf {
     type Broadcast: Message;
     /// What it hears.
     type Upload: Message;
+    /// Why it failed.
+    type Error;
 
     /// What every participating agent is told in `state`.
     fn broadcast(&self, state: &Self::State) -> Self::Broadcast;
 
     /// The state after hearing `uploads`, of which there is at least one.
-    fn aggregate(&self, state: &Self::State, uploads: &[Self::Upload]) -> Self::State;
+    ///
+    /// # Errors
+    /// Whatever stops the server from adding them up.
+    fn aggregate(&self, state: &Self::State, uploads: &[Self::Upload]) -> Result<Self::State, Self::Error>;
 }

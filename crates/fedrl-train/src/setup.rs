@@ -1,6 +1,6 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::{Agent, Estimates, Exact, Fused, Sampled, Tabular, World};
+use fedrl_algos::{Agent, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::tabular::Tables;
 use fedrl_engine::{Engine, Number, Selection};
@@ -115,15 +115,18 @@ impl Setup {
         self.world(self.tabular().unwrap_or_else(|| Box::new(sampled())))
     }
 
-    /// The world in which an algorithm runs on a device: through tables where there are any, in lanes
-    /// where the device has them and the policy is narrow enough, else through tensors.
+    /// The world in which an algorithm runs on a device: through tables where there are any, in lanes on a
+    /// CPU and in kernels on a GPU where the policy is narrow enough, else through tensors.
     pub fn world_on(&self, engine: &Engine<f32>) -> World<f32> {
         let (agents, batch) = (self.simulated(), self.experiment.algorithm.batch());
         let in_lanes = || -> Option<Box<dyn Estimates<f32>>> {
             Some(Box::new(Fused::new(engine.fused(&self.policy)?, &agents, batch)))
         };
+        let on_device = || -> Option<Box<dyn Estimates<f32>>> {
+            Some(Box::new(OnDevice::new(engine.resident(&self.policy, self.environment.spec())?)))
+        };
         let tensors = || Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None });
-        self.world(self.tabular().or_else(in_lanes).unwrap_or_else(|| tensors()))
+        self.world(self.tabular().or_else(in_lanes).or_else(on_device).unwrap_or_else(|| tensors()))
     }
 
     fn tabular<F: Number>(&self) -> Option<Box<dyn Estimates<F>>> {

@@ -2,9 +2,9 @@
 
 use fedrl_core::Scalar;
 use fedrl_engine::tabular::{Softmax, Tables};
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_engine::{EngineError, Rows};
 
-use super::{Corrected, Estimate, Estimates, Experience, Request};
+use super::{Corrected, Estimate, Estimated, Estimates, Experience, Request};
 
 /// What the sampled estimates are the expectations of, over infinitely many steps: ∇J_i(θ) for a
 /// gradient, ∇J_i(θ′) for an importance-weighted one, ∇J_i(θ) − ∇J_i(θ′) for a Hessian-aided
@@ -16,35 +16,33 @@ pub struct Exact {
 }
 
 impl<F: Scalar> Estimates<F> for Exact {
-    fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
+    fn gradients(&self, request: &Request<F>, theta: &Rows<F>) -> Result<Estimated<F>, EngineError> {
+        let theta = theta.host()?;
         Ok((0..request.agents.len()).map(|index| self.gradient(request, index, theta.row(index))).collect())
     }
 
     fn importance_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
+        theta: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
-        let agent = |index: usize| Corrected {
-            fresh: self.gradient(request, index, theta.row(index)),
-            correction: self.gradient(request, index, previous).gradient,
-        };
-        Ok((0..request.agents.len()).map(agent).collect())
+    ) -> Result<Corrected<F>, EngineError> {
+        let fresh = self.gradients(request, theta)?;
+        let corrections = self.gradients(request, &self.repeat(previous, theta.rows()))?.gradients;
+        Ok(Corrected { fresh, corrections })
     }
 
     fn hessian_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
-        _between: &Matrix<F>,
+        theta: &Rows<F>,
+        _between: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
-        let mut agents = self.importance_corrected(request, theta, previous)?;
-        for Corrected { fresh, correction } in &mut agents {
-            correction.iter_mut().zip(&fresh.gradient).for_each(|(other, &own)| *other = own - *other);
-        }
-        Ok(agents)
+    ) -> Result<Corrected<F>, EngineError> {
+        let Corrected { fresh, corrections: others } = self.importance_corrected(request, theta, previous)?;
+        let mut corrections = fresh.gradients.clone();
+        corrections.add_scaled(&vec![F::from_f64(-1.0); theta.rows()], &others);
+        Ok(Corrected { fresh, corrections })
     }
 
     fn block_size(&self) -> usize {

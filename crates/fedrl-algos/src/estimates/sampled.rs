@@ -2,12 +2,12 @@
 
 use fedrl_core::random::Key;
 use fedrl_engine::{
-    Engine, EngineError, EpisodicReplica, Matrix, Mode, Number, Pass, Replica, Trajectories, Trajectory,
+    Engine, EngineError, EpisodicReplica, Matrix, Mode, Number, Pass, Replica, Rows, Trajectories, Trajectory,
 };
 use fedrl_envs::Episode;
 use fedrl_models::Policy;
 
-use super::{Corrected, Estimate, Estimates, Experience, Request};
+use super::{Corrected, Estimated, Estimates, Experience, Request};
 use crate::importance::importance_weights;
 use crate::vector::difference;
 use crate::{Agent, ImportanceMetrics};
@@ -26,27 +26,30 @@ pub struct Sampled<F> {
 pub type Foreign<F> = Box<dyn Fn(usize) -> Box<dyn Episode<F>> + Send + Sync>;
 
 impl<F: Number> Estimates<F> for Sampled<F> {
-    fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
-        self.gradients_of(request, &self.sample(request, theta)?, theta)
+    fn gradients(&self, request: &Request<F>, theta: &Rows<F>) -> Result<Estimated<F>, EngineError> {
+        let theta = theta.host()?;
+        self.gradients_of(request, &self.sample(request, &theta)?, &theta)
     }
 
     fn importance_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
+        theta: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
-        self.importance_corrected_of(request, &self.sample(request, theta)?, theta, previous)
+    ) -> Result<Corrected<F>, EngineError> {
+        let theta = theta.host()?;
+        self.importance_corrected_of(request, &self.sample(request, &theta)?, &theta, previous)
     }
 
     fn hessian_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
-        between: &Matrix<F>,
+        theta: &Rows<F>,
+        between: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
-        self.hessian_corrected_of(request, &self.sample(request, between)?, theta, between, previous)
+    ) -> Result<Corrected<F>, EngineError> {
+        let between = between.host()?;
+        self.hessian_corrected_of(request, &self.sample(request, &between)?, &*theta.host()?, &between, previous)
     }
 
     fn block_size(&self) -> usize {
@@ -86,11 +89,11 @@ impl<F: Number> Sampled<F> {
         request: &Request<F>,
         tau: &Trajectories<F>,
         theta: &Matrix<F>,
-    ) -> Result<Vec<Estimate<F>>, EngineError> {
+    ) -> Result<Estimated<F>, EngineError> {
         let scores = self.engine.scores(&self.policy, theta, tau);
         let psi = psi(request, tau, &scores)?;
         let gradients = scores.gradient(&averaged(tau, &psi, |_, _| F::from_f64(1.0)))?;
-        Ok(estimates(tau, &gradients, None))
+        Ok(estimated(tau, gradients, None))
     }
 
     /// [`Estimates::importance_corrected`] on given trajectories.
@@ -103,7 +106,7 @@ impl<F: Number> Sampled<F> {
         tau: &Trajectories<F>,
         theta: &Matrix<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
+    ) -> Result<Corrected<F>, EngineError> {
         let scores = self.engine.scores(&self.policy, theta, tau);
         let previous = Matrix::repeat(previous, theta.rows());
         let others = self.engine.scores(&self.policy, &previous, tau);
@@ -113,7 +116,7 @@ impl<F: Number> Sampled<F> {
         let corrections = others.gradient(&averaged(tau, &psi_other, |i, b| weights[i][b]))?;
         let psi = psi(request, tau, &scores)?;
         let gradients = scores.gradient(&averaged(tau, &psi, |_, _| F::from_f64(1.0)))?;
-        Ok(corrected(estimates(tau, &gradients, Some(seen)), &corrections))
+        Ok(Corrected { fresh: estimated(tau, gradients, Some(seen)), corrections: corrections.into() })
     }
 
     /// [`Estimates::hessian_corrected`] on given trajectories.
@@ -127,7 +130,7 @@ impl<F: Number> Sampled<F> {
         theta: &Matrix<F>,
         between: &Matrix<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
+    ) -> Result<Corrected<F>, EngineError> {
         let v = Matrix::from_rows((0..theta.rows()).map(|index| difference(theta.row(index), previous)));
         let scores = self.engine.scores(&self.policy, between, tau);
         let tangents = self.engine.tangents(&self.policy, between, &v, tau);
@@ -153,7 +156,7 @@ impl<F: Number> Sampled<F> {
             let terms = outer.row(index).iter().zip(hessian.row(index));
             terms.map(|(&outer, &hessian)| outer + hessian).collect::<Vec<F>>()
         }));
-        Ok(corrected(estimates(tau, &gradients, Some(seen)), &corrections))
+        Ok(Corrected { fresh: estimated(tau, gradients, Some(seen)), corrections: corrections.into() })
     }
 }
 
@@ -245,21 +248,12 @@ fn trajectory_sums<F: Number>(values: &[Vec<F>], tau: &Trajectories<F>) -> Vec<V
         .collect()
 }
 
-fn estimates<F: Number>(
+fn estimated<F: Number>(
     tau: &Trajectories<F>,
-    gradients: &Matrix<F>,
-    seen: Option<Vec<ImportanceMetrics>>,
-) -> Vec<Estimate<F>> {
-    let agents = tau.replicas.iter().zip(&tau.margins).enumerate();
-    let estimate = agents.map(|(index, (lived, &margin))| Estimate {
-        gradient: gradients.row(index).to_vec(),
-        lived: Experience::of(lived, margin),
-        importance: seen.as_ref().map(|seen| seen[index]),
-    });
-    estimate.collect()
-}
-
-fn corrected<F: Number>(fresh: Vec<Estimate<F>>, corrections: &Matrix<F>) -> Vec<Corrected<F>> {
-    let agents = fresh.into_iter().enumerate();
-    agents.map(|(index, fresh)| Corrected { fresh, correction: corrections.row(index).to_vec() }).collect()
+    gradients: Matrix<F>,
+    importance: Option<Vec<ImportanceMetrics>>,
+) -> Estimated<F> {
+    let agents = tau.replicas.iter().zip(&tau.margins);
+    let lived = agents.map(|(lived, &margin)| Experience::of(lived, margin)).collect();
+    Estimated { gradients: gradients.into(), lived, importance }
 }

@@ -13,9 +13,9 @@
 
 use fedrl_core::Scalar;
 use fedrl_engine::tabular::{Softmax, Tables, Walk, Walked, walk};
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_engine::{EngineError, Matrix, Rows};
 
-use super::{Corrected, Estimate, Estimates, Experience, Request};
+use super::{Corrected, Estimate, Estimated, Estimates, Experience, Request};
 use crate::importance::clipped;
 use crate::vector::{add_scaled, difference};
 use crate::{Advantage, Estimator, ImportanceMetrics};
@@ -28,22 +28,22 @@ pub struct Tabular {
 }
 
 impl<F: Scalar> Estimates<F> for Tabular {
-    fn gradients(&self, request: &Request<F>, theta: &Matrix<F>) -> Result<Vec<Estimate<F>>, EngineError> {
+    fn gradients(&self, request: &Request<F>, theta: &Rows<F>) -> Result<Estimated<F>, EngineError> {
         let estimate = |agent: Agent| {
             let rewards = agent.regularised(agent.policy, request.weighing.entropy);
             let mut sum = agent.zeros();
             agent.weights(request, &rewards).iter().for_each(|weights| add_scaled(&mut sum, 1.0, weights));
             agent.estimate(agent.policy, &sum, None)
         };
-        Ok(Block::walk(self, request, theta).agents().map(estimate).collect())
+        Ok(Block::walk(self, request, &*theta.host()?).agents().map(estimate).collect())
     }
 
     fn importance_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
+        theta: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
+    ) -> Result<Corrected<F>, EngineError> {
         let correct = |agent: Agent| {
             let other = agent.softmax(previous);
             let ratio = log_ratio(&other, agent.policy);
@@ -59,19 +59,20 @@ impl<F: Scalar> Estimates<F> for Tabular {
                 add_scaled(&mut weighted, weight, other);
             }
             let correction = other.vector(&other.score_sum(&agent.mean(&weighted)));
-            Corrected { fresh: agent.estimate(agent.policy, &sum, Some(seen)), correction }
+            (agent.estimate(agent.policy, &sum, Some(seen)), correction)
         };
-        Ok(Block::walk(self, request, theta).agents().map(correct).collect())
+        Ok(Block::walk(self, request, &*theta.host()?).agents().map(correct).collect())
     }
 
     fn hessian_corrected(
         &self,
         request: &Request<F>,
-        theta: &Matrix<F>,
-        between: &Matrix<F>,
+        theta: &Rows<F>,
+        between: &Rows<F>,
         previous: &[F],
-    ) -> Result<Vec<Corrected<F>>, EngineError> {
+    ) -> Result<Corrected<F>, EngineError> {
         let entropy = request.weighing.entropy;
+        let theta = theta.host()?;
         let correct = |agent: Agent| {
             let current = agent.softmax(theta.row(agent.index));
             let ratio = log_ratio(&current, agent.policy);
@@ -97,9 +98,9 @@ impl<F: Scalar> Estimates<F> for Tabular {
             let mut curvature = agent.policy.score_sum(&agent.mean(&outer));
             add_scaled(&mut curvature, 1.0, &agent.policy.hessian_sum(&agent.mean(&inner), &along));
             let fresh = agent.estimate(&current, &weighted, Some(seen));
-            Corrected { fresh, correction: agent.policy.vector(&curvature) }
+            (fresh, agent.policy.vector(&curvature))
         };
-        Ok(Block::walk(self, request, between).agents().map(correct).collect())
+        Ok(Block::walk(self, request, &*between.host()?).agents().map(correct).collect())
     }
 
     fn block_size(&self) -> usize {

@@ -1,14 +1,14 @@
 //! The agents' halves of the two exchanges.
 
-use fedrl_core::Scalar;
+use cubecl::prelude::*;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_core::{Real, Scalar};
+use fedrl_engine::{Combine, EngineError, Rows};
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::FastFedPgConfig;
 use super::server::Common;
-use crate::vector::{add_scaled, difference, norm};
-use crate::{Agent, AgentMetrics, Estimate, Request, World};
+use crate::{Agent, AgentMetrics, Estimated, Request, Upload, World};
 
 /// The exchange that opens a round: ĝ_i(θ̄_r), which the agent also remembers.
 pub(super) struct CommonGradient<'a, F> {
@@ -20,25 +20,25 @@ pub(super) struct CommonGradient<'a, F> {
 impl<F: Scalar> AgentHalf<Agent<F>> for CommonGradient<'_, F> {
     /// θ̄_r.
     type Broadcast = Vector<F>;
+    /// ĝ_i(θ̄_r); nothing before it.
+    type State = Option<Upload<F>>;
     /// ĝ_i(θ̄_r).
-    type State = Vec<F>;
-    /// ĝ_i(θ̄_r).
-    type Upload = Vector<F>;
+    type Upload = Upload<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
     fn answer(
         &self,
         Vector(theta): &Vector<F>,
-        block: &[(&Agent<F>, &Vec<F>)],
+        block: &[(&Agent<F>, &Self::State)],
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
         let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
-        let at = Matrix::repeat(theta, agents.len());
+        let at = self.world.estimates.repeat(theta, agents.len());
         let key = |agent: &Agent<F>| self.world.key(Purpose::CommonEstimate, agent.id, self.round);
-        let estimates = estimate(self.world, self.config, &agents, &at, key)?;
-        let answers = estimates.into_iter().map(|Estimate { gradient, lived, .. }| {
+        let Estimated { gradients, lived, .. } = estimate(self.world, self.config, &agents, &at, key)?;
+        let answers = Upload::of(gradients)?.into_iter().zip(lived).map(|(upload, lived)| {
             let metrics = AgentMetrics { lived, ..AgentMetrics::default() };
-            Answer { state: gradient.clone(), upload: Vector(gradient), metrics }
+            Answer { state: Some(upload.clone()), upload, metrics }
         });
         Ok(answers.collect())
     }
@@ -54,42 +54,52 @@ pub(super) struct LocalSteps<'a, F> {
 impl<F: Scalar> AgentHalf<Agent<F>> for LocalSteps<'_, F> {
     type Broadcast = Common<F>;
     /// ĝ_i(θ̄_r).
-    type State = Vec<F>;
+    type State = Option<Upload<F>>;
     /// θ_{i,K} − θ̄_r.
-    type Upload = Vector<F>;
+    type Upload = Upload<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
     fn answer(
         &self,
         common: &Common<F>,
-        block: &[(&Agent<F>, &Vec<F>)],
+        block: &[(&Agent<F>, &Self::State)],
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
         let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, _)| agent).collect();
-        let mut theta = Matrix::repeat(&common.theta, agents.len());
+        let own: Vec<&Upload<F>> = block.iter().filter_map(|(_, own)| own.as_ref()).collect();
+        let own = Rows::join(&own.iter().map(|Upload(row)| row).collect::<Vec<_>>());
+        let mut theta = self.world.estimates.repeat(&common.theta, agents.len());
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
-        let eta = F::from_f64(self.config.local_step_size);
+        let eta = vec![F::from_f64(self.config.local_step_size); agents.len()];
 
         for l in 0..self.config.local_steps {
             let key =
                 |agent: &Agent<F>| self.world.key(Purpose::Training, agent.id, self.round).child([l as u32, 0, 0, 0]);
-            let estimates = estimate(self.world, self.config, &agents, &theta, key)?;
-            for (index, ((_, own), estimate)) in block.iter().zip(estimates).enumerate() {
-                let row = theta.row_mut(index);
-                // θ ← θ + η (ĝ_i(θ) − ĝ_i(θ̄) + ĝ(θ̄))
-                add_scaled(row, eta, &estimate.gradient);
-                add_scaled(row, -eta, own);
-                add_scaled(row, eta, &common.gradient);
-                metrics[index].observe(&estimate);
-            }
+            let estimated = estimate(self.world, self.config, &agents, &theta, key)?;
+            AgentMetrics::observe_all(&mut metrics, &estimated)?;
+            theta.add_scaled(&eta, &estimated.gradients.combine::<TowardsCommon>(&own, &common.gradient, &eta));
         }
 
-        let answers = block.iter().zip(metrics).enumerate().map(|(index, ((_, own), mut metrics))| {
-            let delta = difference(theta.row(index), &common.theta);
-            metrics.drift = norm(&delta);
-            Answer { state: own.to_vec(), upload: Vector(delta), metrics }
+        let deltas = theta.less(&common.theta);
+        let drifts = deltas.norms()?;
+        let states = block.iter().map(|(_, own)| (*own).clone());
+        let answers = Upload::of(deltas)?.into_iter().zip(metrics).zip(drifts).zip(states);
+        let answers = answers.map(|(((upload, metrics), drift), state)| {
+            let metrics = AgentMetrics { drift, ..metrics };
+            Answer { state, upload, metrics }
         });
         Ok(answers.collect())
+    }
+}
+
+/// The direction of a local step.
+struct TowardsCommon;
+
+#[cube]
+impl Combine for TowardsCommon {
+    /// ĝ_i(θ) − ĝ_i(θ̄) + ĝ(θ̄).
+    fn combine<F: Real>(gradient: F, own: F, common: F, _number: F) -> F {
+        gradient - own + common
     }
 }
 
@@ -98,9 +108,9 @@ fn estimate<F: Scalar>(
     world: &World<F>,
     config: &FastFedPgConfig,
     agents: &[&Agent<F>],
-    theta: &Matrix<F>,
+    theta: &Rows<F>,
     key: impl Fn(&Agent<F>) -> Key,
-) -> Result<Vec<Estimate<F>>, EngineError> {
+) -> Result<Estimated<F>, EngineError> {
     let keys: Vec<Key> = agents.iter().map(|agent| key(agent)).collect();
     let (batch, horizon) = (config.batch, config.horizon.min(world.max_episode_steps));
     let request = Request { agents, keys: &keys, batch, horizon, weighing: config.weighing(), is_clip: None };

@@ -21,9 +21,9 @@ pub use server::FastFedPgState;
 use std::marker::PhantomData;
 
 use fedrl_core::Scalar;
-use fedrl_federation::{ServerHalf, Vector, mean};
+use fedrl_federation::ServerHalf;
 
-use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
+use crate::{Algorithm, AlgorithmError, Exchange, Round, Upload, World};
 
 /// The algorithm with its numbers set.
 #[derive(Debug, Clone)]
@@ -54,18 +54,18 @@ impl<F: Scalar> Algorithm<F> for FastFedPg {
     ) -> Result<Round<FastFedPgState<F>>, AlgorithmError> {
         let config = &self.config;
         let gradient = agent::CommonGradient { world, config, round };
-        let nothing = vec![Vec::new(); participants.len()];
+        let nothing = vec![None; participants.len()];
         let server = server::Server { config, scalar: PhantomData };
         let first = world.exchange(&gradient, &server.broadcast(state), participants, &nothing)?;
         if first.uploads.is_empty() {
             return Ok(Round { state: state.clone(), reports: first.reports });
         }
 
-        let common = mean(first.uploads.iter().map(|Vector(gradient)| gradient.as_slice()));
+        let common = Upload::mean(&first.uploads)?;
         let local = agent::LocalSteps { world, config, round };
         let broadcast = server::Common { theta: state.theta.clone(), gradient: common };
         let Exchange { uploads, reports, .. } = world.exchange(&local, &broadcast, &first.answered, &first.states)?;
-        let state = if uploads.is_empty() { state.clone() } else { server.aggregate(state, &uploads) };
+        let state = if uploads.is_empty() { state.clone() } else { server.aggregate(state, &uploads)? };
         Ok(Round { state, reports: joined(first.reports, reports) })
     }
 }

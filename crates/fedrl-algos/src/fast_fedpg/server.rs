@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use fedrl_core::Scalar;
-use fedrl_federation::{Message, ServerHalf, Vector, all_finite, mean, vector_bytes};
+use fedrl_engine::EngineError;
+use fedrl_federation::{Message, ServerHalf, Vector, all_finite, vector_bytes};
 
 use super::FastFedPgConfig;
-use crate::ServerState;
 use crate::vector::add_scaled;
+use crate::{ServerState, Upload};
 
 /// What the server remembers between rounds: θ̄.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,17 +58,18 @@ impl<F: Scalar> ServerHalf for Server<'_, F> {
     type State = FastFedPgState<F>;
     type Broadcast = Vector<F>;
     /// θ_{i,K} − θ̄_r.
-    type Upload = Vector<F>;
+    type Upload = Upload<F>;
+    type Error = EngineError;
 
     fn broadcast(&self, state: &FastFedPgState<F>) -> Vector<F> {
         Vector(state.theta.clone())
     }
 
     /// θ̄_{r+1} = θ̄_r + (α_g/N) Σ_i (θ_{i,K} − θ̄_r), N being those who answered.
-    fn aggregate(&self, state: &FastFedPgState<F>, uploads: &[Vector<F>]) -> FastFedPgState<F> {
-        let step = mean(uploads.iter().map(|Vector(delta)| delta.as_slice()));
+    fn aggregate(&self, state: &FastFedPgState<F>, uploads: &[Upload<F>]) -> Result<FastFedPgState<F>, EngineError> {
+        let step = Upload::mean(uploads)?;
         let mut theta = state.theta.clone();
         add_scaled(&mut theta, F::from_f64(self.config.global_step_size), &step);
-        FastFedPgState { theta }
+        Ok(FastFedPgState { theta })
     }
 }

@@ -9,12 +9,13 @@
 //! ∇⟨g, v⟩ is exact: tangents along v are carried through the network, then one reverse pass. The
 //! trajectories of a batch share α. The rest is what the [momentum](crate::momentum) algorithms share.
 
-use fedrl_core::Scalar;
-use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix};
+use cubecl::prelude::*;
+use fedrl_core::random::Purpose;
+use fedrl_core::{Real, Scalar};
+use fedrl_engine::{Combine, EngineError};
 
-use crate::Corrected;
 use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Memory, Momentum, MomentumConfig};
+use crate::{Agent, Corrected};
 
 /// The algorithm.
 pub type FedHapgM = Momentum<HessianAided>;
@@ -36,31 +37,39 @@ impl<F: Scalar> LocalDirection<F> for HessianAided {
         true
     }
 
-    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError> {
-        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
-        let Some(Memory { previous, direction: momentum }) = step.memory else { return Ok(Vec::new()) };
-        let between = between(step, previous);
-        let corrected = step.world.estimates.hessian_corrected(&step.request(), step.theta, &between, previous)?;
-        let update = corrected.into_iter().map(|Corrected { fresh, correction }| {
-            let terms = fresh.gradient.iter().zip(momentum).zip(&correction);
-            let direction = terms.map(|((&wg, &u_r), &lambda)| beta * wg + rest * (u_r + lambda)).collect();
-            LocalUpdate { direction, fresh }
-        });
-        Ok(update.collect())
+    fn update(&self, step: &LocalStep<F>) -> Result<LocalUpdate<F>, EngineError> {
+        let Some(Memory { previous, direction: momentum }) = step.memory else {
+            unreachable!("FedHAPG-M remembers whatever its numbers")
+        };
+        let alphas: Vec<F> = step.agents.iter().map(|agent| alpha(step, agent)).collect();
+        let between = step.theta.combine::<Between>(step.theta, previous, &alphas);
+        let Corrected { fresh, corrections } =
+            step.world.estimates.hessian_corrected(&step.request(), step.theta, &between, previous)?;
+        let beta = step.all(step.config.beta);
+        let directions = fresh.gradients.combine::<Self>(&corrections, momentum, &beta);
+        Ok(LocalUpdate { directions, fresh })
+    }
+}
+
+#[cube]
+impl Combine for HessianAided {
+    /// u = β w g + (1−β) [u_r + Λ].
+    fn combine<F: Real>(wg: F, lambda: F, u_r: F, beta: F) -> F {
+        beta * wg + (F::constant(1.0) - beta) * (u_r + lambda)
     }
 }
 
 /// θ(α) = α θ_{r−1} + (1−α) θ_{r,k}, each agent with its own α ~ U[0,1].
-fn between<F: Scalar>(step: &LocalStep<F>, previous: &[F]) -> Matrix<F> {
-    let rows = step.agents.iter().enumerate().map(|(index, agent)| {
-        let alpha: F = alpha(step.world.key(Purpose::Midpoint, agent.id, step.round), step.k);
-        let mix = previous.iter().zip(step.theta.row(index));
-        mix.map(|(&previous, &current)| alpha * previous + (F::from_f64(1.0) - alpha) * current).collect::<Vec<F>>()
-    });
-    Matrix::from_rows(rows)
+struct Between;
+
+#[cube]
+impl Combine for Between {
+    fn combine<F: Real>(theta: F, _same: F, previous: F, alpha: F) -> F {
+        alpha * previous + (F::constant(1.0) - alpha) * theta
+    }
 }
 
-/// α of local step `k` under an agent's key of a round.
-fn alpha<F: Scalar>(key: Key, k: u32) -> F {
-    F::unit(key.block([k, 0, 0, 0]).a)
+/// An agent's α of a local step.
+fn alpha<F: Scalar>(step: &LocalStep<F>, agent: &Agent<F>) -> F {
+    F::unit(step.world.key(Purpose::Midpoint, agent.id, step.round).block([step.k, 0, 0, 0]).a)
 }

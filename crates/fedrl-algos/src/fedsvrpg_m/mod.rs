@@ -7,8 +7,9 @@
 //!
 //! The rest is what the [momentum](crate::momentum) algorithms share.
 
-use fedrl_core::Scalar;
-use fedrl_engine::EngineError;
+use cubecl::prelude::*;
+use fedrl_core::{Real, Scalar};
+use fedrl_engine::{Combine, EngineError};
 
 use crate::Corrected;
 use crate::momentum::{LocalDirection, LocalStep, LocalUpdate, Momentum, MomentumConfig};
@@ -32,19 +33,24 @@ impl<F: Scalar> LocalDirection<F> for VarianceReduced {
         config.beta < 1.0
     }
 
-    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError> {
-        let (beta, rest) = (F::from_f64(step.config.beta), F::from_f64(1.0 - step.config.beta));
+    fn update(&self, step: &LocalStep<F>) -> Result<LocalUpdate<F>, EngineError> {
         let estimates = &step.world.estimates;
         let Some(memory) = step.memory else {
-            let plain = estimates.gradients(&step.request(), step.theta)?;
-            return Ok(plain.into_iter().map(|g| LocalUpdate { direction: g.gradient.clone(), fresh: g }).collect());
+            let fresh = estimates.gradients(&step.request(), step.theta)?;
+            return Ok(LocalUpdate { directions: fresh.gradients.clone(), fresh });
         };
-        let corrected = estimates.importance_corrected(&step.request(), step.theta, &memory.previous)?;
-        let update = corrected.into_iter().map(|Corrected { fresh, correction }| {
-            let terms = fresh.gradient.iter().zip(&memory.direction).zip(&correction);
-            let direction = terms.map(|((&g, &u_r), &wg)| beta * g + rest * (u_r + g - wg)).collect();
-            LocalUpdate { direction, fresh }
-        });
-        Ok(update.collect())
+        let Corrected { fresh, corrections } =
+            estimates.importance_corrected(&step.request(), step.theta, &memory.previous)?;
+        let beta = step.all(step.config.beta);
+        let directions = fresh.gradients.combine::<Self>(&corrections, &memory.direction, &beta);
+        Ok(LocalUpdate { directions, fresh })
+    }
+}
+
+#[cube]
+impl Combine for VarianceReduced {
+    /// u = β g + (1−β) [u_r + g − w g′].
+    fn combine<F: Real>(g: F, wg: F, u_r: F, beta: F) -> F {
+        beta * g + (F::constant(1.0) - beta) * (u_r + g - wg)
     }
 }

@@ -2,13 +2,12 @@
 
 use fedrl_core::Scalar;
 use fedrl_core::random::{Key, Purpose};
-use fedrl_engine::{EngineError, Matrix};
-use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
+use fedrl_engine::{EngineError, Rows};
+use fedrl_federation::{AgentHalf, Answer, Answers};
 
 use super::server::{Broadcast, Memory};
 use super::{LocalDirection, MomentumConfig, Step};
-use crate::vector::{add_scaled, difference, norm};
-use crate::{Agent, AgentMetrics, Estimate, Request, World};
+use crate::{Agent, AgentMetrics, Estimated, Request, Upload, World};
 
 /// The agents' half of one round.
 pub(super) struct LocalSteps<'a, F, D> {
@@ -22,7 +21,7 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
     type Broadcast = Broadcast<F>;
     type State = ();
     /// Δ_i = θ_{r,K} − θ_r.
-    type Upload = Vector<F>;
+    type Upload = Upload<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
@@ -32,7 +31,7 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
         block: &[(&Agent<F>, &())],
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
         let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, ())| agent).collect();
-        let mut theta = Matrix::repeat(&broadcast.theta, agents.len());
+        let mut theta = self.world.estimates.repeat(&broadcast.theta, agents.len());
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
         let mut sizes = vec![StepSize::new(self.config); agents.len()];
 
@@ -42,21 +41,20 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
             let key = |agent: &&Agent<F>| world.key(Purpose::Training, agent.id, round).child([k, 0, 0, 0]);
             let keys: Vec<Key> = agents.iter().map(key).collect();
             let step = LocalStep { world, config, round, k, agents: &agents, keys: &keys, theta: &theta, memory };
-            let updates = self.direction.update(&step)?;
-            for (index, mut update) in updates.into_iter().enumerate() {
-                let gradient_norm = metrics[index].observe(&update.fresh);
-                if let Some(clip) = config.direction_clip {
-                    let bound = F::from_f64(gradient_norm.min(clip));
-                    update.direction.iter_mut().for_each(|u| *u = clamp(*u, bound));
-                }
-                add_scaled(theta.row_mut(index), sizes[index].next(gradient_norm), &update.direction);
+            let LocalUpdate { mut directions, fresh } = self.direction.update(&step)?;
+            let norms = AgentMetrics::observe_all(&mut metrics, &fresh)?;
+            if let Some(clip) = config.direction_clip {
+                directions.clamp(&norms.iter().map(|norm| F::from_f64(norm.min(clip))).collect::<Vec<F>>());
             }
+            let eta: Vec<F> = sizes.iter_mut().zip(&norms).map(|(size, &norm)| size.next(norm)).collect();
+            theta.add_scaled(&eta, &directions);
         }
 
-        let answers = metrics.into_iter().enumerate().map(|(index, mut metrics)| {
-            let delta = difference(theta.row(index), &broadcast.theta);
-            metrics.drift = norm(&delta);
-            Answer { state: (), upload: Vector(delta), metrics }
+        let deltas = theta.less(&broadcast.theta);
+        let drifts = deltas.norms()?;
+        let answers = Upload::of(deltas)?.into_iter().zip(metrics).zip(drifts).map(|((upload, metrics), drift)| {
+            let metrics = AgentMetrics { drift, ..metrics };
+            Answer { state: (), upload, metrics }
         });
         Ok(answers.collect())
     }
@@ -72,33 +70,27 @@ pub struct LocalStep<'a, F> {
     /// Keys of the agents' draws.
     pub(crate) keys: &'a [Key],
     /// θ_{r,k}, a row per agent.
-    pub(crate) theta: &'a Matrix<F>,
+    pub(crate) theta: &'a Rows<F>,
     pub(crate) memory: Option<&'a Memory<F>>,
 }
 
-/// What one agent's local step came to.
+/// What a block's local step came to.
 pub struct LocalUpdate<F> {
-    /// u.
-    pub(crate) direction: Vec<F>,
-    /// The estimate with the fresh gradient in it.
-    pub(crate) fresh: Estimate<F>,
+    /// u of every agent.
+    pub(crate) directions: Rows<F>,
+    /// The estimates with the fresh gradients in them.
+    pub(crate) fresh: Estimated<F>,
 }
 
 impl<F: Scalar> LocalStep<'_, F> {
+    /// The same number for every agent.
+    pub(crate) fn all(&self, x: f64) -> Vec<F> {
+        vec![F::from_f64(x); self.agents.len()]
+    }
+
     /// What is asked of the agents' environments.
     pub(crate) fn request(&self) -> Request<'_, F> {
         self.config.request(self.world, self.agents, self.keys, self.config.batch)
-    }
-}
-
-/// `x` within ±`bound`; not a number if it is none.
-fn clamp<F: Scalar>(x: F, bound: F) -> F {
-    if x > bound {
-        bound
-    } else if x < -bound {
-        -bound
-    } else {
-        x
     }
 }
 

@@ -20,9 +20,9 @@ pub(crate) use server::Memory;
 
 use fedrl_core::Scalar;
 use fedrl_engine::EngineError;
-use fedrl_federation::{ServerHalf, Vector, mean};
+use fedrl_federation::{ServerHalf, Vector};
 
-use crate::{Algorithm, AlgorithmError, Exchange, Round, World};
+use crate::{Algorithm, AlgorithmError, Exchange, Round, Upload, World};
 
 /// A momentum algorithm with its numbers set; `D` says what a local direction is.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub trait LocalDirection<F>: Sync {
     ///
     /// # Errors
     /// The device failed.
-    fn update(&self, step: &LocalStep<F>) -> Result<Vec<LocalUpdate<F>>, EngineError>;
+    fn update(&self, step: &LocalStep<F>) -> Result<LocalUpdate<F>, EngineError>;
 }
 
 impl<D> Momentum<D> {
@@ -73,7 +73,7 @@ impl<F: Scalar, D: LocalDirection<F>> Algorithm<F> for Momentum<D> {
         let everyone: Vec<usize> = (0..world.agents.len()).collect();
         let broadcast = Vector(theta);
         let exchange = world.exchange(&half, &broadcast, &everyone, &vec![(); everyone.len()])?;
-        let mut direction = mean(exchange.uploads.iter().map(|Vector(gradient)| gradient.as_slice()));
+        let mut direction = Upload::mean(&exchange.uploads)?;
         direction.resize(broadcast.0.len(), F::default());
         Ok(Round { state: MomentumState::new(broadcast.0, Some(direction)), reports: exchange.reports })
     }
@@ -90,7 +90,7 @@ impl<F: Scalar, D: LocalDirection<F>> Algorithm<F> for Momentum<D> {
         let broadcast = server.broadcast(state);
         let Exchange { uploads, reports, .. } =
             world.exchange(&half, &broadcast, participants, &vec![(); participants.len()])?;
-        let state = if uploads.is_empty() { state.clone() } else { server.aggregate(state, &uploads) };
+        let state = if uploads.is_empty() { state.clone() } else { server.aggregate(state, &uploads)? };
         Ok(Round { state, reports })
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use fedrl_core::Scalar;
-use fedrl_federation::{Message, ServerHalf, Vector, all_finite, mean, vector_bytes};
+use fedrl_engine::EngineError;
+use fedrl_federation::{Message, ServerHalf, all_finite, vector_bytes};
 
 use super::MomentumConfig;
-use crate::ServerState;
 use crate::vector::add_scaled;
+use crate::{ServerState, Upload};
 
 /// What the server remembers between rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,20 +90,21 @@ impl<F: Scalar> ServerHalf for Server<'_, F> {
     type State = MomentumState<F>;
     type Broadcast = Broadcast<F>;
     /// Δ_i.
-    type Upload = Vector<F>;
+    type Upload = Upload<F>;
+    type Error = EngineError;
 
     fn broadcast(&self, state: &MomentumState<F>) -> Broadcast<F> {
         Broadcast { theta: state.theta.clone(), memory: state.memory.clone() }
     }
 
     /// u_{r+1} = (1/(ηNK)) Σ Δ_i and θ_{r+1} = θ_r + λ u_{r+1}, N being those who answered.
-    fn aggregate(&self, state: &MomentumState<F>, uploads: &[Vector<F>]) -> MomentumState<F> {
+    fn aggregate(&self, state: &MomentumState<F>, uploads: &[Upload<F>]) -> Result<MomentumState<F>, EngineError> {
         let scale = F::from_f64(1.0 / (self.config.local_step_size * self.config.local_steps as f64));
-        let mut direction = mean(uploads.iter().map(|Vector(delta)| delta.as_slice()));
+        let mut direction = Upload::mean(uploads)?;
         direction.iter_mut().for_each(|u| *u *= scale);
         let mut theta = state.theta.clone();
         add_scaled(&mut theta, F::from_f64(self.config.global_step_size), &direction);
         let memory = self.remembers.then(|| Memory { previous: state.theta.clone(), direction });
-        MomentumState { theta, memory }
+        Ok(MomentumState { theta, memory })
     }
 }

@@ -4,7 +4,7 @@
 use fedrl_algos::{Advantage, Estimator, Request, Sampled, Weighing};
 use fedrl_core::Space;
 use fedrl_core::random::Key;
-use fedrl_engine::{Engine, Matrix, Trajectories, Trajectory};
+use fedrl_engine::{Engine, Matrix, Rows, Trajectories, Trajectory};
 use fedrl_models::{Policy, PolicyConfig};
 
 const STATES: usize = 3;
@@ -119,10 +119,10 @@ impl Enumerated {
     }
 
     /// Σ_τ p(τ|θ) of these vectors, one per trajectory.
-    fn expectation<'v>(&self, theta: &[f64], vectors: impl Iterator<Item = &'v Vec<f64>>) -> Vec<f64> {
-        let mut sum = vec![0.0; theta.len()];
-        for (p, vector) in self.probability(theta).iter().zip(vectors) {
-            sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += p * x);
+    fn expectation(&self, theta: &[f64], vectors: &Rows<f64>) -> Vec<f64> {
+        let (mut sum, vectors) = (vec![0.0; theta.len()], vectors.host().unwrap());
+        for (index, p) in self.probability(theta).iter().enumerate() {
+            sum.iter_mut().zip(vectors.row(index)).for_each(|(sum, x)| *sum += p * x);
         }
         sum
     }
@@ -164,7 +164,7 @@ fn the_expected_estimate_is_the_gradient() {
     for all in cases() {
         let theta = all.theta(1);
         let estimates = all.sampled().gradients_of(&all.request(), &all.lived, &all.matrix(&theta)).unwrap();
-        let expected = all.expectation(&theta, estimates.iter().map(|estimate| &estimate.gradient));
+        let expected = all.expectation(&theta, &estimates.gradients);
         assert_equal(&expected, &all.ascent(&theta), 1e-10);
     }
 }
@@ -176,8 +176,8 @@ fn the_expected_importance_weighted_difference_is_the_difference_of_gradients() 
         let (theta, other) = (all.theta(1), all.theta(2));
         let corrected =
             all.sampled().importance_corrected_of(&all.request(), &all.lived, &all.matrix(&theta), &other).unwrap();
-        let own = all.expectation(&theta, corrected.iter().map(|corrected| &corrected.fresh.gradient));
-        let weighted = all.expectation(&theta, corrected.iter().map(|corrected| &corrected.correction));
+        let own = all.expectation(&theta, &corrected.fresh.gradients);
+        let weighted = all.expectation(&theta, &corrected.corrections);
         assert_equal(&own, &all.ascent(&theta), 1e-10);
         assert_equal(&minus(&own, &weighted), &minus(&all.ascent(&theta), &all.ascent(&other)), 1e-10);
     }
@@ -196,9 +196,9 @@ fn the_expected_curvature_along_the_way_is_the_difference_of_gradients() {
             let (at, midway) = (all.matrix(&theta), all.matrix(&between));
             let corrected =
                 all.sampled().hessian_corrected_of(&all.request(), &all.lived, &at, &midway, &previous).unwrap();
-            let fresh = all.expectation(&between, corrected.iter().map(|corrected| &corrected.fresh.gradient));
+            let fresh = all.expectation(&between, &corrected.fresh.gradients);
             assert_equal(&fresh, &ascent, 1e-10);
-            let curvature = all.expectation(&between, corrected.iter().map(|corrected| &corrected.correction));
+            let curvature = all.expectation(&between, &corrected.corrections);
             integral.iter_mut().zip(curvature).for_each(|(sum, x)| *sum += weight * x);
         }
         assert_equal(&integral, &minus(&ascent, &all.ascent(&previous)), 1e-9);

@@ -2,11 +2,11 @@
 //! exact gradient.
 
 use fedrl_algos::{
-    Advantage, Agent, Corrected, Estimate, Estimates, Estimator, Exact, Request, Sampled, Tabular, Weighing,
+    Advantage, Agent, Corrected, Estimated, Estimates, Estimator, Exact, Request, Sampled, Tabular, Weighing,
 };
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::tabular::Tables;
-use fedrl_engine::{Engine, Matrix};
+use fedrl_engine::{Engine, Matrix, Rows};
 use fedrl_envs::{Environment, Instance, RandomMdp};
 use fedrl_models::{Policy, PolicyConfig};
 
@@ -42,25 +42,27 @@ fn theta(which: usize) -> Vec<f64> {
     (0..25).map(|i| 0.8 * (1.3 * i as f64 + which as f64).sin()).collect()
 }
 
-fn assert_same(a: &[Estimate<f64>], b: &[Estimate<f64>]) {
-    for (a, b) in a.iter().zip(b) {
-        assert!(relative(&a.gradient, &b.gradient) < 1e-12);
-        assert_eq!((a.lived.trajectories, a.lived.env_steps), (b.lived.trajectories, b.lived.env_steps));
-        assert!((a.lived.return_sum - b.lived.return_sum).abs() < 1e-10);
-        assert_eq!(a.importance.is_some(), b.importance.is_some());
-        if let (Some(a), Some(b)) = (a.importance, b.importance) {
-            assert!((a.mean() - b.mean()).abs() < 1e-12);
-            assert_eq!((a.count, a.clipped, a.collapsed), (b.count, b.clipped, b.collapsed));
-        }
+fn assert_same_rows(a: &Rows<f64>, b: &Rows<f64>) {
+    let (a, b) = (a.host().unwrap(), b.host().unwrap());
+    (0..a.rows()).for_each(|row| assert!(relative(a.row(row), b.row(row)) < 1e-12));
+}
+
+fn assert_same(a: &Estimated<f64>, b: &Estimated<f64>) {
+    assert_same_rows(&a.gradients, &b.gradients);
+    for (a, b) in a.lived.iter().zip(&b.lived) {
+        assert_eq!((a.trajectories, a.env_steps), (b.trajectories, b.env_steps));
+        assert!((a.return_sum - b.return_sum).abs() < 1e-10);
+    }
+    assert_eq!(a.importance.is_some(), b.importance.is_some());
+    for (a, b) in a.importance.iter().flatten().zip(b.importance.iter().flatten()) {
+        assert!((a.mean() - b.mean()).abs() < 1e-12);
+        assert_eq!((a.count, a.clipped, a.collapsed), (b.count, b.clipped, b.collapsed));
     }
 }
 
-fn assert_same_corrections(a: &[Corrected<f64>], b: &[Corrected<f64>]) {
-    let fresh = |corrected: &[Corrected<f64>]| corrected.iter().map(|c| c.fresh.clone()).collect::<Vec<_>>();
-    assert_same(&fresh(a), &fresh(b));
-    for (a, b) in a.iter().zip(b) {
-        assert!(relative(&a.correction, &b.correction) < 1e-12);
-    }
+fn assert_same_corrections(a: &Corrected<f64>, b: &Corrected<f64>) {
+    assert_same(&a.fresh, &b.fresh);
+    assert_same_rows(&a.corrections, &b.corrections);
 }
 
 #[test]
@@ -69,8 +71,8 @@ fn tables_and_tensors_agree_on_the_same_draws() {
     let (agents, tabular, sampled) = (agents(&instances), Tabular { tables: tables(&instances) }, sampled());
     let agents: Vec<&Agent<f64>> = agents.iter().collect();
     let keys: Vec<Key> = (0..3).map(|agent| Key::new(9, Purpose::Training).child([agent, 0, 0, 0])).collect();
-    let at = Matrix::from_rows((0..3).map(theta));
-    let between = Matrix::from_rows((3..6).map(theta));
+    let at = Matrix::from_rows((0..3).map(theta)).into();
+    let between = Matrix::from_rows((3..6).map(theta)).into();
     let previous = theta(6);
     for (estimator, advantage, entropy, is_clip) in [
         (Estimator::Gpomdp, Advantage::None, 0.0, None),
@@ -103,7 +105,7 @@ fn the_mean_of_many_estimates_is_the_exact_gradient() {
     let (agents, tabular, exact) =
         (agents(&instances), Tabular { tables: tables(&instances) }, Exact { tables: tables(&instances) });
     let agents: Vec<&Agent<f64>> = agents.iter().collect();
-    let at = Matrix::from_rows([theta(1)]);
+    let at = Matrix::from_rows([theta(1)]).into();
     for (advantage, entropy) in [(Advantage::None, 0.0), (Advantage::None, 0.1), (Advantage::Baseline, 0.1)] {
         let weighing = Weighing { estimator: Estimator::Gpomdp, discount: 0.9, advantage, entropy };
         let groups: Vec<Vec<f64>> = (0..20)
@@ -111,11 +113,11 @@ fn the_mean_of_many_estimates_is_the_exact_gradient() {
                 let keys = [Key::new(group, Purpose::Training)];
                 let request =
                     Request { agents: &agents, keys: &keys, batch: 1000, horizon: 200, weighing, is_clip: None };
-                tabular.gradients(&request, &at).unwrap().remove(0).gradient
+                tabular.gradients(&request, &at).unwrap().gradients.host().unwrap().row(0).to_vec()
             })
             .collect();
         let request = Request { agents: &agents, keys: &[], batch: 1, horizon: 1, weighing, is_clip: None };
-        let expected = exact.gradients(&request, &at).unwrap().remove(0).gradient;
+        let expected = exact.gradients(&request, &at).unwrap().gradients.host().unwrap().row(0).to_vec();
         for (i, expected) in expected.iter().enumerate() {
             let column: Vec<f64> = groups.iter().map(|group| group[i]).collect();
             let (mean, error) = (fedrl_stats::mean(&column), fedrl_stats::standard_error(&column));

@@ -24,14 +24,22 @@ pub(super) struct Plan {
     pub(super) batch: usize,
     pub(super) horizon: usize,
     pub(super) mode: Mode,
+    /// Whether every step is written down, or only what the trajectories came to.
+    pub(super) taped: bool,
+    /// Steps of one launch: what is left of a trajectory is lived through in the next ones.
+    pub(super) chunk: usize,
 }
 
-/// Numbers that are told of a lane: its steps, whether its episode ended by itself, its closest draw; then
-/// what it saw last.
-pub(super) const OUTCOME: usize = 3;
+/// Places of what is told of a lane: its steps, whether its episode ended by itself, its closest draw, its
+/// undiscounted return; then what it saw last.
+pub(super) const STEPS: usize = 0;
+pub(super) const TERMINATED: usize = 1;
+pub(super) const MARGIN: usize = 2;
+pub(super) const RETURN: usize = 3;
+pub(super) const OUTCOME: usize = 4;
 
-/// One trajectory per lane: `batch` of every agent, whose parameters, coefficients, reward's scale and
-/// shift, and keys lie one after the other.
+/// One trajectory per lane, from step `first` on: `batch` of every agent, whose parameters, coefficients,
+/// reward's scale and shift, and keys lie one after the other.
 #[cube(launch)]
 pub(super) fn trajectories<D: Dynamics>(
     theta: &[f32],
@@ -41,7 +49,10 @@ pub(super) fn trajectories<D: Dynamics>(
     observations: &mut [f32],
     actions: &mut [f32],
     rewards: &mut [f32],
+    logs: &mut [f32],
+    states: &mut [f32],
     outcomes: &mut [f32],
+    first: u32,
     #[comptime] plan: Plan,
 ) {
     let lane = ABSOLUTE_POS;
@@ -57,40 +68,51 @@ pub(super) fn trajectories<D: Dynamics>(
         let (low, high) = (keys[agent * 2], keys[agent * 2 + 1]);
 
         let mut state = Array::<f32>::new(plan.state);
-        let mut initial = Array::<f32>::new(comptime!(plan.reset_draws.div_ceil(4) * 4));
-        for i in 0..comptime!(plan.reset_draws.div_ceil(4)) {
-            let block = philox(Block { a: trajectory, b: 0u32, c: i as u32, d: RESET }, low, high);
-            initial[4 * i] = f32::unit(block.a);
-            initial[4 * i + 1] = f32::unit(block.b);
-            initial[4 * i + 2] = f32::unit(block.c);
-            initial[4 * i + 3] = f32::unit(block.d);
+        let mut margin = Array::<f32>::new(1usize);
+        let mut steps = 0u32;
+        let mut alive = true;
+        let mut total = 0.0f32;
+        margin[0] = 3e38f32;
+        if first == 0 {
+            let mut initial = Array::<f32>::new(comptime!(plan.reset_draws.div_ceil(4) * 4));
+            for i in 0..comptime!(plan.reset_draws.div_ceil(4)) {
+                let block = philox(Block { a: trajectory, b: 0u32, c: i as u32, d: RESET }, low, high);
+                initial[4 * i] = f32::unit(block.a);
+                initial[4 * i + 1] = f32::unit(block.b);
+                initial[4 * i + 2] = f32::unit(block.c);
+                initial[4 * i + 3] = f32::unit(block.d);
+            }
+            D::reset::<f32>(c, initial.as_slice(), state.as_mut_slice());
+        } else {
+            for i in 0..plan.state {
+                state[i] = states[lane * plan.state + i];
+            }
+            steps = u32::cast_from(outcomes[lane * told + STEPS]);
+            alive = outcomes[lane * told + TERMINATED] == 0.0f32;
+            margin[0] = outcomes[lane * told + MARGIN];
+            total = outcomes[lane * told + RETURN];
         }
-        D::reset::<f32>(c, initial.as_slice(), state.as_mut_slice());
 
+        let mut observation = Array::<f32>::new(inputs);
+        let mut action = Array::<f32>::new(width);
         let mut hidden = Array::<f32>::new(comptime!(plan.shape.hidden.max(1)));
         let mut outputs = Array::<f32>::new(comptime!(plan.shape.outputs));
         let mut draws = Array::<f32>::new(2usize);
-        let mut margin = Array::<f32>::new(1usize);
-        margin[0] = 3e38f32;
-        let mut steps = 0u32;
-        let mut alive = true;
-        for t in 0..plan.horizon {
-            if alive {
-                let at = lane * plan.horizon + t;
-                let observation = &mut observations[at * inputs..(at + 1) * inputs];
-                D::observe::<f32>(c, state.as_slice(), observation);
+        for k in 0..plan.chunk {
+            let t = first as usize + k;
+            if alive && t < plan.horizon {
+                D::observe::<f32>(c, state.as_slice(), observation.as_mut_slice());
                 forward(
                     theta,
-                    &*observation,
+                    observation.as_slice(),
                     hidden.as_mut_slice(),
                     outputs.as_mut_slice(),
                     comptime!(plan.shape.clone()),
                 );
-                let action = &mut actions[at * width..(at + 1) * width];
-                act(
+                let log = act(
                     theta,
                     outputs.as_slice(),
-                    action,
+                    action.as_mut_slice(),
                     draws.as_mut_slice(),
                     margin.as_mut_slice(),
                     trajectory,
@@ -99,20 +121,40 @@ pub(super) fn trajectories<D: Dynamics>(
                     high,
                     comptime!(plan.clone()),
                 );
-                let reward = D::step::<f32>(c, draws.as_slice(), state.as_mut_slice(), &*action);
-                rewards[at] = reward * scales[agent * 2] + scales[agent * 2 + 1];
+                let reward = D::step::<f32>(c, draws.as_slice(), state.as_mut_slice(), action.as_slice());
+                let reward = reward * scales[agent * 2] + scales[agent * 2 + 1];
+                if comptime!(plan.taped) {
+                    let at = lane * plan.horizon + t;
+                    for i in 0..inputs {
+                        observations[at * inputs + i] = observation[i];
+                    }
+                    for i in 0..width {
+                        actions[at * width + i] = action[i];
+                    }
+                    rewards[at] = reward;
+                    logs[at] = log;
+                }
+                total += reward;
                 steps += 1u32;
                 alive = !D::terminated::<f32>(c, state.as_slice());
             }
         }
-        outcomes[lane * told] = steps as f32;
-        outcomes[lane * told + 1] = if alive { 0.0f32 } else { 1.0f32 };
-        outcomes[lane * told + 2] = margin[0];
-        D::observe::<f32>(c, state.as_slice(), &mut outcomes[lane * told + OUTCOME..(lane + 1) * told]);
+        for i in 0..plan.state {
+            states[lane * plan.state + i] = state[i];
+        }
+        outcomes[lane * told + STEPS] = steps as f32;
+        outcomes[lane * told + TERMINATED] = if alive { 0.0f32 } else { 1.0f32 };
+        outcomes[lane * told + MARGIN] = margin[0];
+        outcomes[lane * told + RETURN] = total;
+        D::observe::<f32>(c, state.as_slice(), observation.as_mut_slice());
+        for i in 0..inputs {
+            outcomes[lane * told + OUTCOME + i] = observation[i];
+        }
     }
 }
 
-/// Takes the action of a step, and draws what the environment draws.
+/// Takes the action of a step, and draws what the environment draws. The logarithm of the action's
+/// probability, or density, where it was drawn.
 #[cube]
 fn act(
     theta: &[f32],
@@ -125,10 +167,11 @@ fn act(
     low: u32,
     high: u32,
     #[comptime] plan: Plan,
-) {
+) -> f32 {
     let block = philox(Block { a: trajectory, b: time, c: 0u32, d: ACTION }, low, high);
     draws[0] = f32::unit(block.d);
     draws[1] = f32::unit(block.c);
+    let mut log = 0.0f32;
     match comptime!(plan.shape.head) {
         Head::Categorical { actions } => {
             if comptime!(plan.mode == Mode::Greedy) {
@@ -137,6 +180,8 @@ fn act(
                 let mut probabilities = Array::<f32>::new(actions);
                 distribution::softmax::<f32>(outputs, probabilities.as_mut_slice(), actions);
                 action[0] = distribution::choose::<f32>(probabilities.as_slice(), f32::unit(block.a), margin, actions);
+                let probability = distribution::of_choice::<f32>(probabilities.as_slice(), action[0], actions);
+                log = f32::natural_log(probability);
             }
         }
         Head::DiagonalGaussian { actions } => {
@@ -149,10 +194,14 @@ fn act(
                         let next = philox(Block { a: trajectory, b: time, c: i as u32 / 2u32, d: ACTION }, low, high);
                         distribution::normals::<f32>(f32::unit(next.a), f32::unit(next.b), pair.as_mut_slice());
                     }
-                    let deviation = f32::exponential(theta[comptime!(plan.shape.log_std) + i]);
+                    let log_std = theta[comptime!(plan.shape.log_std) + i];
+                    let deviation = f32::exponential(log_std);
                     action[i] = outputs[i] + deviation * pair[i % 2];
+                    let z = (action[i] - outputs[i]) * f32::exponential(-log_std);
+                    log += distribution::normal_log_density::<f32>(z, log_std);
                 }
             }
         }
     }
+    log
 }

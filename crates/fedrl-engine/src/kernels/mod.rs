@@ -1,17 +1,28 @@
-//! Rollouts on a GPU: one kernel in which every trajectory has a lane of its own, from the functions that
-//! the CPU runs, too.
+//! A GPU that lives and learns: kernels in which every trajectory, or a piece of one, has a lane of its own,
+//! from the functions that the CPU runs, too. Parameters, trajectories and gradients stay on the device.
 
+mod buffer;
 mod live;
 mod network;
+mod rows;
+mod scores;
+mod tape;
+mod weigh;
 
-use cubecl::device::{Device, WgpuDevice};
 use cubecl::prelude::*;
-use fedrl_envs::{Dynamics, Visitor, visit};
+use fedrl_core::random::Key;
+use fedrl_envs::{Simulator, Spec};
 use fedrl_models::Policy;
-use live::{OUTCOME, Plan, trajectories};
 
-use crate::fused::Shape;
-use crate::{EngineError, Mode, Number, Replica, Trajectories, Trajectory};
+use crate::fused::{Fused, Shape};
+use crate::{EngineError, Matrix, Mode, Number, Replica, Rows, Trajectories};
+use buffer::Buffer;
+use live::Plan;
+use scores::Pieces;
+
+pub use rows::DeviceRows;
+pub use tape::{LaneGradients, Outcomes, StepNumbers, Tape};
+pub use weigh::Credit;
 
 /// A GPU, or what pretends to be one.
 #[derive(Clone)]
@@ -29,16 +40,36 @@ impl std::fmt::Debug for Kernels {
 /// Mesa's software driver ends a kernel without a word after 65,535 rounds of its loops.
 const MOST_LOOPS: usize = 60_000;
 
-/// Lanes that are launched together.
-const CUBE: u32 = 64;
+/// Numbers of a state for which it comes to an end: robots have more, and one step of theirs is minutes.
+const SMALL: usize = 8;
+
+/// Steps of a trajectory that one launch lives through at most: desktop systems end a kernel that keeps
+/// the screen waiting for seconds.
+const CHUNK: usize = 256;
+
+/// Steps of a piece whose scores have a lane of their own.
+const PIECE: usize = 32;
+
+/// Numbers that the units of a tile of steps may be, in a lane's own memory.
+const TILE: usize = 64;
+
+/// Bytes that the trajectories and gradients of agents worked on at once may take: on a GPU, and on a software
+/// driver, which gains nothing from more.
+const ROOM: [usize; 2] = [1 << 30, 1 << 22];
 
 impl Kernels {
-    pub(crate) fn new(device: WgpuDevice, software: bool) -> Self {
-        Kernels { client: Device::Wgpu(device).client(), software }
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn new(device: cubecl::device::WgpuDevice, software: bool) -> Self {
+        Kernels { client: cubecl::device::Device::Wgpu(device).client(), software }
+    }
+
+    /// Whether trajectories of this environment can be lived through here.
+    fn serves(&self, spec: &Spec) -> bool {
+        !self.software || spec.state_width <= SMALL
     }
 
     /// Lets every replica act for `batch` trajectories of at most `horizon` steps. `None` where the device
-    /// would not come to the end of it.
+    /// cannot.
     pub(crate) fn rollout<F: Number>(
         &self,
         policy: &Policy,
@@ -47,160 +78,184 @@ impl Kernels {
         horizon: usize,
         mode: Mode,
     ) -> Result<Option<Trajectories<F>>, EngineError> {
+        match self.tape(policy, replicas, batch, horizon, mode, true)? {
+            Some(tape) => Ok(Some(tape.trajectories()?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Undiscounted returns of `episodes` of every replica. `None` where the device cannot.
+    pub(crate) fn returns<F: Number>(
+        &self,
+        policy: &Policy,
+        replicas: &[Replica<F>],
+        episodes: usize,
+        horizon: usize,
+        mode: Mode,
+    ) -> Result<Option<Vec<Vec<f64>>>, EngineError> {
+        let Some(tape) = self.tape(policy, replicas, episodes, horizon, mode, false)? else { return Ok(None) };
+        let (outcomes, _) = tape.outcomes(&[])?;
+        let of_replica = |replica| outcomes.lanes(replica).map(|lane| outcomes.total_reward(lane)).collect();
+        Ok(Some((0..replicas.len()).map(of_replica).collect()))
+    }
+
+    fn tape<F: Number>(
+        &self,
+        policy: &Policy,
+        replicas: &[Replica<F>],
+        batch: usize,
+        horizon: usize,
+        mode: Mode,
+        taped: bool,
+    ) -> Result<Option<Tape>, EngineError> {
         let Some(first) = replicas.first() else { return Ok(None) };
+        if horizon == 0 || batch == 0 || !self.serves(first.spec) {
+            return Ok(None);
+        }
+        let theta: Vec<f32> = replicas.iter().flat_map(|replica| replica.theta).map(|x| x.as_double() as f32).collect();
+        let plan = self.plan(&Shape::new(policy), first.simulator, first.spec, (batch, horizon), mode, taped);
+        let places: Vec<Place<F>> = replicas.iter().map(|r| Place { simulator: r.simulator, key: r.key }).collect();
+        Ok(self.live(plan, first.spec, &Buffer::numbers(&self.client, &theta), &places))
+    }
+
+    fn plan<F: Number>(
+        &self,
+        shape: &Shape,
+        simulator: &Simulator<F>,
+        spec: &Spec,
+        (batch, horizon): (usize, usize),
+        mode: Mode,
+        taped: bool,
+    ) -> Plan {
         let plan = Plan {
-            shape: Shape::new(policy),
-            state: first.spec.state_width,
-            coefficients: first.simulator.coefficients().len(),
-            reset_draws: first.spec.reset_draws,
+            shape: shape.clone(),
+            state: spec.state_width,
+            coefficients: simulator.coefficients().len(),
+            reset_draws: spec.reset_draws,
             batch,
             horizon,
             mode,
+            taped,
+            chunk: horizon.min(CHUNK),
         };
-        let endless = !first.simulator.lanes_at_once() || plan.loops() > MOST_LOOPS;
-        if horizon == 0 || batch == 0 || (self.software && endless) {
-            return Ok(None);
-        }
-        let lived = visit(first.spec.id, Live { kernels: self, plan: &plan, replicas });
-        let Some(lived) = lived.transpose()? else { return Ok(None) };
-        let replicas = (0..replicas.len()).map(|agent| {
-            let lanes = agent * batch..(agent + 1) * batch;
-            lanes.map(|lane| lived.trajectory(lane, &plan)).collect()
-        });
-        let margins = lived.margins(&plan);
-        Ok(Some(Trajectories { replicas: replicas.collect(), margins }))
+        let possible = if self.software { (MOST_LOOPS / plan.loops()).max(1) } else { plan.chunk };
+        Plan { chunk: plan.chunk.min(possible), ..plan }
     }
 
-    fn numbers(&self, numbers: &[f32]) -> BufferArg {
-        // SAFETY: the buffer is as long as the slice it is made from.
-        #[allow(unsafe_code, reason = "a kernel launch hands raw buffers to the device")]
-        unsafe {
-            BufferArg::from_raw_parts(self.client.create_from_slice(f32::as_bytes(numbers)), numbers.len())
+    /// The pieces that scores of trajectories are worked on in.
+    fn pieces(&self, plan: &Plan) -> Pieces {
+        let Plan { shape, batch, horizon, .. } = plan;
+        let possible =
+            if self.software { MOST_LOOPS.saturating_sub(shape.parameters) / score_loops(shape) } else { PIECE };
+        let steps = PIECE.min(possible).clamp(1, *horizon);
+        let tile = (TILE / shape.units).clamp(1, steps.min(8));
+        Pieces { shape: shape.clone(), batch: *batch, horizon: *horizon, count: horizon.div_ceil(steps), steps, tile }
+    }
+}
+
+/// Where an agent's trajectories are lived.
+pub struct Place<'a, F> {
+    /// The environment.
+    pub simulator: &'a Simulator<F>,
+    /// Key of every draw.
+    pub key: Key,
+}
+
+/// A policy on a device that keeps parameters to itself.
+#[derive(Debug, Clone)]
+pub struct Resident {
+    kernels: Kernels,
+    shape: Shape,
+    spec: &'static Spec,
+}
+
+impl Resident {
+    /// The policy on the device, if its layers are narrow enough and the device can live in the environment.
+    pub(crate) fn new(kernels: &Kernels, policy: &Policy, spec: &'static Spec) -> Option<Self> {
+        // Wider networks' products are better off as tensors.
+        let narrow = Fused::new(policy).is_some() && kernels.serves(spec);
+        narrow.then(|| Resident { kernels: kernels.clone(), shape: Shape::new(policy), spec })
+    }
+
+    /// `rows` copies of a row.
+    pub fn repeat<F: Number>(&self, row: &[F], rows: usize) -> Rows<F> {
+        Rows::Device(self.rows(&Rows::Host(Matrix::repeat(row, rows))))
+    }
+
+    /// The rows on the device.
+    pub fn rows<F: Number>(&self, rows: &Rows<F>) -> DeviceRows {
+        match rows {
+            Rows::Device(rows) => rows.clone(),
+            Rows::Host(matrix) => {
+                let numbers: Vec<f32> = matrix.as_slice().iter().map(|x| x.as_double() as f32).collect();
+                let client = &self.kernels.client;
+                DeviceRows::new(client, Buffer::numbers(client, &numbers), matrix.rows(), matrix.columns())
+            }
         }
+    }
+
+    /// How many agents may be worked on at once, with `batch` trajectories of `horizon` steps each.
+    pub fn agents_together<F: Number>(&self, simulator: &Simulator<F>, batch: usize, horizon: usize) -> usize {
+        let plan = self.kernels.plan(&self.shape, simulator, self.spec, (batch, horizon), Mode::Sampled, true);
+        let pieces = self.kernels.pieces(&plan);
+        let step = self.shape.inputs + self.shape.action + 6;
+        // Gradients at two places at a time.
+        let numbers = batch * (horizon * step + 2 * pieces.count * self.shape.parameters);
+        (ROOM[usize::from(self.kernels.software)] / size_of::<f32>() / numbers).max(1)
+    }
+
+    /// Lets every agent act, at its row of `theta`, for `batch` trajectories of at most `horizon` steps.
+    /// There is at least one agent.
+    ///
+    /// # Errors
+    /// There are no kernels for the environment.
+    pub fn live<F: Number>(
+        &self,
+        places: &[Place<F>],
+        theta: &DeviceRows,
+        (batch, horizon): (usize, usize),
+    ) -> Result<Tape, EngineError> {
+        let simulator = places[0].simulator;
+        let plan = self.kernels.plan(&self.shape, simulator, self.spec, (batch, horizon), Mode::Sampled, true);
+        let tape = self.kernels.live(plan, self.spec, &theta.numbers, places);
+        tape.ok_or_else(|| EngineError::Device(format!("there are no kernels for {}", self.spec.id)))
     }
 }
 
 impl Plan {
-    /// Rounds of loops of one lane, about.
+    /// Rounds of loops of one step of one lane, about.
     fn loops(&self) -> usize {
-        let layers = self.shape.layers.iter().map(|layer| {
-            let rows = layer.outputs / 4 + layer.outputs % 4;
-            rows * (layer.inputs + 1) + 3 * layer.outputs + layer.inputs
-        });
-        self.horizon * (layers.sum::<usize>() + 10 * (1 + self.shape.action) + 5 * self.shape.outputs + 20)
+        forward_loops(&self.shape) + 10 * (1 + self.shape.action) + 8 * self.shape.outputs + 20 + self.state
     }
 }
 
-/// The launch for the dynamics that an environment's name stands for.
-struct Live<'a, F> {
-    kernels: &'a Kernels,
-    plan: &'a Plan,
-    replicas: &'a [Replica<'a, F>],
+fn forward_loops(shape: &Shape) -> usize {
+    let layers = shape.layers.iter().map(|layer| {
+        let rows = layer.outputs / 4 + layer.outputs % 4;
+        rows * (layer.inputs + 1) + 3 * layer.outputs + layer.inputs
+    });
+    layers.sum()
 }
 
-/// What came back.
-struct Lived {
-    observations: Vec<f32>,
-    actions: Vec<f32>,
-    rewards: Vec<f32>,
-    outcomes: Vec<f32>,
+/// The same for the scores of a step, or for its Hessian-vector product.
+fn score_loops(shape: &Shape) -> usize {
+    let layers = shape.layers.iter().map(|layer| {
+        let rows = layer.outputs / 4 + layer.outputs % 4;
+        rows * (layer.inputs / 2 + layer.inputs % 2 * 4 + 2) + 4 * layer.outputs
+    });
+    8 * forward_loops(shape) + 2 * layers.sum::<usize>() + 20 * (1 + shape.outputs)
 }
 
-impl<F: Number> Visitor for Live<'_, F> {
-    type Output = Result<Lived, EngineError>;
-
-    fn visit<D: Dynamics>(self) -> Result<Lived, EngineError> {
-        let Live { kernels, plan, replicas } = self;
-        let single = |numbers: &[F]| numbers.iter().map(|x| x.as_double() as f32).collect::<Vec<f32>>();
-        let theta: Vec<f32> = replicas.iter().flat_map(|replica| single(replica.theta)).collect();
-        let coefficients: Vec<f32> =
-            replicas.iter().flat_map(|replica| single(replica.simulator.coefficients())).collect();
-        let scales: Vec<f32> = replicas
-            .iter()
-            .flat_map(|replica| <[F; 2]>::from(replica.simulator.reward()).map(|x| x.as_double() as f32))
-            .collect();
-        let keys: Vec<u32> = replicas.iter().flat_map(|replica| [replica.key.low, replica.key.high]).collect();
-
-        let lanes = replicas.len() * plan.batch;
-        let steps = lanes * plan.horizon;
-        let sizes =
-            [steps * plan.shape.inputs, steps * plan.shape.action, steps, lanes * (OUTCOME + plan.shape.inputs)];
-        let client = &kernels.client;
-        let handles = sizes.map(|size| client.empty(size * size_of::<f32>()));
-        let cubes = (lanes as u32).div_ceil(CUBE);
-        // SAFETY: the buffers are as long as the lengths given.
-        #[allow(unsafe_code, reason = "a kernel launch hands raw buffers to the device")]
-        unsafe {
-            let out = |i: usize| BufferArg::from_raw_parts(handles[i].clone(), sizes[i]);
-            trajectories::launch::<D>(
-                client,
-                CubeCount::Static(cubes.min(MOST_CUBES), cubes.div_ceil(MOST_CUBES), 1),
-                CubeDim::new_1d(CUBE),
-                kernels.numbers(&theta),
-                kernels.numbers(&coefficients),
-                kernels.numbers(&scales),
-                BufferArg::from_raw_parts(client.create_from_slice(u32::as_bytes(&keys)), keys.len()),
-                out(0),
-                out(1),
-                out(2),
-                out(3),
-                plan.clone(),
-            );
-        }
-        let read = client.read(handles.to_vec()).map_err(|error| EngineError::Device(error.to_string()))?;
-        let mut read = read.iter().map(|bytes| f32::from_bytes(bytes).to_vec());
-        let mut next = || read.next().ok_or_else(|| EngineError::Device("a buffer did not come back".into()));
-        Ok(Lived { observations: next()?, actions: next()?, rewards: next()?, outcomes: next()? })
-    }
-}
-
-/// The most cubes in one direction that every device takes.
-const MOST_CUBES: u32 = 65_535;
-
-impl Lived {
-    /// What is told of a lane.
-    fn outcome(&self, lane: usize, plan: &Plan) -> &[f32] {
-        let told = OUTCOME + plan.shape.inputs;
-        &self.outcomes[lane * told..][..told]
-    }
-
-    fn trajectory<F: Number>(&self, lane: usize, plan: &Plan) -> Trajectory<F> {
-        let outcome = self.outcome(lane, plan);
-        let steps = outcome[0] as usize;
-        let numbers = |all: &[f32], width: usize| {
-            let own = &all[lane * plan.horizon * width..][..steps * width];
-            own.iter().map(|&x| F::from_f64(f64::from(x))).collect::<Vec<F>>()
-        };
-        Trajectory {
-            observations: numbers(&self.observations, plan.shape.inputs),
-            actions: numbers(&self.actions, plan.shape.action),
-            rewards: numbers(&self.rewards, 1),
-            final_observation: outcome[OUTCOME..].iter().map(|&x| F::from_f64(f64::from(x))).collect(),
-            terminated: outcome[1] > 0.0,
-        }
-    }
-
-    /// The closest draw of every agent.
-    fn margins<F: Number>(&self, plan: &Plan) -> Vec<F> {
-        let told = OUTCOME + plan.shape.inputs;
-        let agents = self.outcomes.chunks(plan.batch * told);
-        let closest = |lanes: &[f32]| lanes.chunks(told).map(|lane| lane[2]).fold(f32::INFINITY, f32::min);
-        // No draw, no threshold.
-        agents.map(closest).map(|x| if x > 1e38 { F::INFINITY } else { F::from_f64(f64::from(x)) }).collect()
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "wgpu"))]
 mod tests {
     use super::*;
-    use fedrl_core::random::Key;
     use fedrl_envs::{Instance, find};
     use fedrl_models::PolicyConfig;
 
-    /// A software driver gets what it comes to the end of, and nothing else.
+    /// A software driver gets what it comes to the end of, however long or wide, and nothing else.
     #[test]
     fn a_software_driver_is_not_asked_for_more_than_it_does() {
-        let kernels = Kernels::new(WgpuDevice::default(), true);
+        let kernels = Kernels::new(cubecl::device::WgpuDevice::default(), true);
         let lived = |id: &str, hidden: Vec<usize>, horizon: usize| {
             let instance = Instance::new(find(id).unwrap(), Default::default()).unwrap();
             let spec = instance.spec();
@@ -212,7 +267,7 @@ mod tests {
             kernels.rollout::<f32>(&policy, &[replica], 1, horizon, Mode::Sampled).unwrap().is_some()
         };
         assert!(lived("CartPole-v1", vec![8, 8], 200));
-        assert!(!lived("CartPole-v1", vec![64, 64], 500));
+        assert!(lived("CartPole-v1", vec![64, 64], 500));
         assert!(!lived("HalfCheetah-v5", vec![8], 5));
     }
 }

@@ -8,7 +8,7 @@ use fedrl_engine::fused::{Fused as Policy, Lane, Lived, Room, Values, pack, row}
 use fedrl_engine::{Matrix, Mode};
 use rayon::prelude::*;
 
-use crate::estimates::{Estimate, Experience, Request};
+use crate::estimates::{Experience, Request};
 use crate::estimator::Weighing;
 use crate::importance::importance_weight;
 use crate::{Advantage, ImportanceMetrics};
@@ -199,31 +199,23 @@ impl<'a> Batch<'a> {
     }
 
     /// The mean over each agent's batch of vectors of every lane, each times its factor.
-    pub(super) fn mean<V: Deref<Target = [Pack]>>(
-        &self,
-        vectors: &[V],
-        factor: impl Fn(usize) -> f32,
-    ) -> Vec<Vec<f32>> {
+    pub(super) fn mean<V: Deref<Target = [Pack]>>(&self, vectors: &[V], factor: impl Fn(usize) -> f32) -> Matrix<f32> {
         let share = 1.0 / self.request.batch as f32;
-        let of_agent = |agent: usize| {
-            let mut sum = vec![0.0; self.policy.parameter_count()];
+        let mut means = Matrix::repeat(&vec![0.0; self.policy.parameter_count()], self.request.agents.len());
+        for agent in 0..means.rows() {
             for lane in self.lanes_of(agent) {
                 let scale = share * factor(lane);
                 let vector = row(&vectors[lane / LANES], lane % LANES);
-                sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += scale * x);
+                means.row_mut(agent).iter_mut().zip(vector).for_each(|(sum, x)| *sum += scale * x);
             }
-            sum
-        };
-        (0..self.request.agents.len()).map(of_agent).collect()
+        }
+        means
     }
 
-    pub(super) fn estimates(
-        &self,
-        gradients: Vec<Vec<f32>>,
-        seen: Option<Vec<ImportanceMetrics>>,
-    ) -> Vec<Estimate<f32>> {
+    /// What every agent lived through.
+    pub(super) fn lived(&self) -> Vec<Experience> {
         let returns = self.lane_sums(|block| block.lived.sums(&block.lived.rewards));
-        let estimate = |(agent, gradient)| {
+        let of_agent = |agent| {
             let mut lived = Experience::default();
             for lane in self.lanes_of(agent) {
                 let (block, place) = (&self.blocks[lane / LANES].lived, lane % LANES);
@@ -235,9 +227,9 @@ impl<'a> Batch<'a> {
                     margin: f64::from(block.margins[place]),
                 });
             }
-            Estimate { gradient, lived, importance: seen.as_ref().map(|seen| seen[agent]) }
+            lived
         };
-        gradients.into_iter().enumerate().map(estimate).collect()
+        (0..self.request.agents.len()).map(of_agent).collect()
     }
 }
 

@@ -6,9 +6,9 @@ mod batch;
 use batch::Batch;
 use fedrl_core::LANES;
 use fedrl_engine::fused::Fused as Policy;
-use fedrl_engine::{EngineError, Matrix};
+use fedrl_engine::{EngineError, Matrix, Rows};
 
-use super::{Corrected, Estimate, Estimates, Request};
+use super::{Corrected, Estimated, Estimates, Request};
 use crate::Agent;
 use crate::vector::difference;
 
@@ -31,11 +31,12 @@ impl Fused {
 }
 
 impl Estimates<f32> for Fused {
-    fn gradients(&self, request: &Request<f32>, theta: &Matrix<f32>) -> Result<Vec<Estimate<f32>>, EngineError> {
+    fn gradients(&self, request: &Request<f32>, theta: &Rows<f32>) -> Result<Estimated<f32>, EngineError> {
         // The batch of u_0 may be much greater than that of local steps: no more agents at once than fill
         // the lanes.
+        let theta = theta.host()?;
         let together = (LANES / request.batch.max(1)).max(1);
-        let mut estimates = Vec::with_capacity(request.agents.len());
+        let mut blocks = Vec::new();
         for (index, agents) in request.agents.chunks(together).enumerate() {
             let first = index * together;
             let keys = &request.keys[first..first + agents.len()];
@@ -44,18 +45,19 @@ impl Estimates<f32> for Fused {
             let batch = Batch::live(&self.policy, &request, &theta);
             let logs = if request.weighing.entropy > 0.0 { batch.logs(&batch.own) } else { Vec::new() };
             let gradients = batch.gradients(&batch.own, &batch.psi(&logs));
-            estimates.append(&mut batch.estimates(batch.mean(&gradients, |_| 1.0), None));
+            let gradients = batch.mean(&gradients, |_| 1.0).into();
+            blocks.push(Estimated { gradients, lived: batch.lived(), importance: None });
         }
-        Ok(estimates)
+        Ok(Estimated::join(blocks))
     }
 
     fn importance_corrected(
         &self,
         request: &Request<f32>,
-        theta: &Matrix<f32>,
+        theta: &Rows<f32>,
         previous: &[f32],
-    ) -> Result<Vec<Corrected<f32>>, EngineError> {
-        let batch = Batch::live(&self.policy, request, theta);
+    ) -> Result<Corrected<f32>, EngineError> {
+        let batch = Batch::live(&self.policy, request, &*theta.host()?);
         let logs = batch.logs(&batch.own);
         let psi = batch.psi(&logs);
         let gradients = batch.gradients(&batch.own, &psi);
@@ -69,18 +71,20 @@ impl Estimates<f32> for Fused {
         };
         // w(τ|θ′, θ) is the same at every step, so that it multiplies a trajectory's whole gradient.
         let (weights, seen) = batch.weights(&other_logs, &logs);
-        let fresh = batch.estimates(batch.mean(&gradients, |_| 1.0), Some(seen));
-        Ok(corrected(fresh, batch.mean(&corrections, |lane| weights[lane])))
+        let gradients = batch.mean(&gradients, |_| 1.0).into();
+        let fresh = Estimated { gradients, lived: batch.lived(), importance: Some(seen) };
+        Ok(Corrected { fresh, corrections: batch.mean(&corrections, |lane| weights[lane]).into() })
     }
 
     fn hessian_corrected(
         &self,
         request: &Request<f32>,
-        theta: &Matrix<f32>,
-        between: &Matrix<f32>,
+        theta: &Rows<f32>,
+        between: &Rows<f32>,
         previous: &[f32],
-    ) -> Result<Vec<Corrected<f32>>, EngineError> {
-        let batch = Batch::live(&self.policy, request, between);
+    ) -> Result<Corrected<f32>, EngineError> {
+        let theta = theta.host()?;
+        let batch = Batch::live(&self.policy, request, &*between.host()?);
         let along: Vec<Vec<f32>> = (0..theta.rows()).map(|agent| difference(theta.row(agent), previous)).collect();
         let current = batch.passes(|agent| theta.row(agent));
         let (logs, current_logs) = (batch.logs(&batch.own), batch.logs(&current));
@@ -94,21 +98,16 @@ impl Estimates<f32> for Fused {
         if request.weighing.entropy > 0.0 {
             batch.add_slopes(&mut outer, &slopes);
         }
-        let outer = batch.mean(&batch.gradients(&batch.own, &outer), |_| 1.0);
-        let hessian = batch.mean(&hessian, |_| 1.0);
+        let mut corrections = Rows::Host(batch.mean(&batch.gradients(&batch.own, &outer), |_| 1.0));
+        corrections.add_scaled(&vec![1.0; theta.rows()], &batch.mean(&hessian, |_| 1.0).into());
 
         // w(τ|θ, θ(α)) g(τ|θ)
         let gradients = batch.gradients(&current, &batch.psi(&current_logs));
-        let fresh = batch.estimates(batch.mean(&gradients, |lane| weights[lane]), Some(seen));
-        let sum = |(outer, hessian): (Vec<f32>, Vec<f32>)| outer.iter().zip(hessian).map(|(x, y)| x + y).collect();
-        Ok(corrected(fresh, outer.into_iter().zip(hessian).map(sum).collect()))
+        let gradients = batch.mean(&gradients, |lane| weights[lane]).into();
+        Ok(Corrected { fresh: Estimated { gradients, lived: batch.lived(), importance: Some(seen) }, corrections })
     }
 
     fn block_size(&self) -> usize {
         self.agents_together
     }
-}
-
-fn corrected(fresh: Vec<Estimate<f32>>, corrections: Vec<Vec<f32>>) -> Vec<Corrected<f32>> {
-    fresh.into_iter().zip(corrections).map(|(fresh, correction)| Corrected { fresh, correction }).collect()
 }
