@@ -64,7 +64,7 @@ pub struct TrainArgs {
     /// Override one value of the experiment; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// auto, cpu, reference (the CPU by tensors, slow), gpu, or wgpu:N as `fedrl doctor` counts.
+    /// auto, cpu, reference (the CPU by tensors, slow), gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Train so many runs, with seeds from that of the experiment on: training.runs.
@@ -112,7 +112,7 @@ pub struct EvalArgs {
     /// Take the most probable action instead of sampling.
     #[arg(long)]
     pub greedy: bool,
-    /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
+    /// auto, cpu, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// How much is said.
@@ -248,6 +248,9 @@ pub enum BenchCommand {
         /// Widths of the policy's hidden layers.
         #[arg(long, value_delimiter = ',', default_value = "8,8")]
         hidden: Vec<usize>,
+        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+        #[arg(long, default_value = "cpu")]
+        device: String,
         #[command(flatten)]
         options: BenchOptions,
     },
@@ -258,7 +261,7 @@ pub enum BenchCommand {
         /// Override one value of the experiment; may be repeated.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         set: Vec<String>,
-        /// cpu, reference, gpu, or wgpu:N as `fedrl doctor` counts.
+        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
         #[arg(long, default_value = "cpu")]
         device: String,
         #[command(flatten)]
@@ -271,6 +274,9 @@ pub enum BenchCommand {
         /// Widths of the policy's hidden layers.
         #[arg(long, value_delimiter = ',', default_value = "8,8")]
         hidden: Vec<usize>,
+        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+        #[arg(long, default_value = "cpu")]
+        device: String,
         #[command(flatten)]
         options: BenchOptions,
     },

@@ -10,7 +10,7 @@ use fedrl_models::Policy;
 use crate::fused::Fused;
 use crate::kernels::Kernels;
 
-/// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
+/// What the user asked for: `auto`, `cpu`, `reference`, `gpu`, `wgpu:N` or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
     /// A hardware GPU when there is one and the problem is large enough to gain, else the CPU.
@@ -82,6 +82,8 @@ impl fmt::Display for Adapter {
 #[derive(Debug, Clone)]
 pub struct Selection {
     pub(crate) device: Device,
+    /// The same device for kernels of our own, unless it is the CPU.
+    compute: Option<cubecl::device::Device>,
     reference: bool,
     /// The adapter, unless it is the CPU itself.
     pub adapter: Option<Adapter>,
@@ -100,27 +102,10 @@ impl Selection {
         !self.is_gpu() && !self.reference
     }
 
-    /// The same device for kernels of our own.
-    #[cfg(not(feature = "wgpu"))]
+    /// What launches kernels of our own on it.
     pub(crate) fn kernels(&self) -> Option<Kernels> {
-        None
-    }
-
-    /// The same device for kernels of our own.
-    #[cfg(feature = "wgpu")]
-    pub(crate) fn kernels(&self) -> Option<Kernels> {
-        use burn::tensor::DeviceKind;
-        use cubecl::device::{WgpuDevice, WgpuDeviceKind};
-
-        let adapter = self.adapter.as_ref().filter(|_| !self.reference)?;
-        let kind = match adapter.kind {
-            DeviceKind::DiscreteGpu(index) => WgpuDeviceKind::DiscreteGpu(index),
-            DeviceKind::IntegratedGpu(index) => WgpuDeviceKind::IntegratedGpu(index),
-            DeviceKind::VirtualGpu(index) => WgpuDeviceKind::VirtualGpu(index),
-            DeviceKind::Cpu => WgpuDeviceKind::Cpu,
-            _ => return None,
-        };
-        Some(Kernels::new(WgpuDevice::new(kind), adapter.software))
+        let software = self.adapter.as_ref().is_some_and(|adapter| adapter.software);
+        self.compute.as_ref().map(|device| Kernels::new(device.client(), software))
     }
 
     /// Its name, for manifests: `cpu`, or the adapter's.
@@ -147,13 +132,38 @@ impl Selection {
     }
 
     fn cpu(reason: impl Into<String>) -> Self {
-        Selection { device: Device::flex(), reference: false, adapter: None, reason: reason.into() }
+        Selection { device: Device::flex(), compute: None, reference: false, adapter: None, reason: reason.into() }
     }
 
     #[cfg(feature = "wgpu")]
     fn on(adapter: Adapter, reason: impl Into<String>) -> Self {
+        use burn::tensor::DeviceKind;
+        use cubecl::device::{WgpuDevice, WgpuDeviceKind};
+
+        let kind = match adapter.kind {
+            DeviceKind::DiscreteGpu(index) => Some(WgpuDeviceKind::DiscreteGpu(index)),
+            DeviceKind::IntegratedGpu(index) => Some(WgpuDeviceKind::IntegratedGpu(index)),
+            DeviceKind::VirtualGpu(index) => Some(WgpuDeviceKind::VirtualGpu(index)),
+            DeviceKind::Cpu => Some(WgpuDeviceKind::Cpu),
+            _ => None,
+        };
+        let compute = kind.map(|kind| cubecl::device::Device::Wgpu(WgpuDevice::new(kind)));
         let device = Device::wgpu(adapter.kind.clone());
-        Selection { device, reference: false, adapter: Some(adapter), reason: reason.into() }
+        Selection { device, compute, reference: false, adapter: Some(adapter), reason: reason.into() }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(index: usize, compute: cubecl::device::Device) -> Self {
+        let adapter = Adapter {
+            name: format!("CUDA device {index}"),
+            api: "CUDA".into(),
+            driver: "NVIDIA".into(),
+            software: false,
+            #[cfg(feature = "wgpu")]
+            kind: burn::tensor::DeviceKind::DiscreteGpu(index),
+        };
+        let (device, reason) = (Device::cuda(index), "asked for".into());
+        Selection { device, compute: Some(compute), reference: false, adapter: Some(adapter), reason }
     }
 }
 
@@ -171,9 +181,14 @@ pub enum DeviceError {
         /// What there is.
         found: String,
     },
-    /// CUDA is not supported yet.
-    #[error("device `cuda:{0}`: CUDA is not supported yet; the same GPU is reached as `gpu` through Vulkan")]
-    NoCuda(usize),
+    /// CUDA has no such device, or this build has no CUDA.
+    #[error("device `cuda:{index}`: {reason}; an NVIDIA GPU is also reached as `gpu`, through Vulkan")]
+    NoCuda {
+        /// Which device.
+        index: usize,
+        /// What is missing.
+        reason: String,
+    },
     /// This build has no GPU support.
     #[error("this build has no GPU support; it was made without the cargo feature `wgpu`")]
     NotBuilt,
@@ -192,7 +207,7 @@ pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceErro
     match choice {
         DeviceChoice::Cpu => Ok(Selection::cpu("asked for")),
         DeviceChoice::Reference => Ok(Selection { reference: true, ..Selection::cpu("asked for") }),
-        DeviceChoice::Cuda(index) => Err(DeviceError::NoCuda(index)),
+        DeviceChoice::Cuda(index) => cuda(index),
         DeviceChoice::Auto => Ok(auto(work)),
         DeviceChoice::Gpu => hardware().map_or_else(
             || Err(DeviceError::Missing { wanted: "gpu".into(), found: listing() }),
@@ -203,6 +218,20 @@ pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceErro
             |adapter| on(adapter, "asked for"),
         ),
     }
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(index: usize) -> Result<Selection, DeviceError> {
+    match cubecl::device::Device::cuda(index) {
+        Ok(compute) => Ok(Selection::cuda(index, compute)),
+        Err(error) => Err(DeviceError::NoCuda { index, reason: error.to_string() }),
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(index: usize) -> Result<Selection, DeviceError> {
+    let reason = "this build has no CUDA, since it was made without the cargo feature `cuda`".into();
+    Err(DeviceError::NoCuda { index, reason })
 }
 
 fn auto(work: usize) -> Selection {

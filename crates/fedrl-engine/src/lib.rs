@@ -74,36 +74,35 @@ impl Engine<f32> {
         kernels::Resident::new(self.kernels.as_ref()?, policy, spec)
     }
 
-    /// Undiscounted returns of `episodes` episodes of every replica, at most `horizon` steps each.
+    /// What `episodes` episodes of every replica come to, at most `horizon` steps each.
     ///
     /// # Errors
     /// The device failed.
-    pub fn returns(
+    pub fn episodes(
         &self,
         policy: &Policy,
         replicas: &[Replica<f32>],
         episodes: usize,
         horizon: usize,
         mode: Mode,
-    ) -> Result<Vec<Vec<f64>>, EngineError> {
-        let Some(fused) = self.fused(policy) else {
-            if let Some(kernels) = &self.kernels
-                && let Some(returns) = kernels.returns(policy, replicas, episodes, horizon, mode)?
-            {
-                return Ok(returns);
-            }
-            return for_blocks(replicas, self.block_size(), |block| {
-                let lived = self.rollout(policy, block, episodes, horizon, mode)?;
-                let returns = |lived: &Vec<Trajectory<f32>>| lived.iter().map(Trajectory::total_reward).collect();
-                Ok(lived.replicas.iter().map(returns).collect())
-            });
-        };
-        let lanes: Vec<Lane> =
-            replicas.iter().flat_map(|replica| (0..episodes).map(|number| Lane::new(replica, number))).collect();
+    ) -> Result<Vec<Vec<Outcome>>, EngineError> {
         let Some(spec) = replicas.first().map(|replica| replica.spec) else { return Ok(Vec::new()) };
-        let outcomes = fused.episodes(&lanes, spec, horizon, mode);
-        let returns = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome.total_reward).collect();
-        Ok(outcomes.chunks(episodes.max(1)).map(returns).collect())
+        if let Some(fused) = self.fused(policy) {
+            let lanes: Vec<Lane> =
+                replicas.iter().flat_map(|replica| (0..episodes).map(|number| Lane::new(replica, number))).collect();
+            let outcomes = fused.episodes(&lanes, spec, horizon, mode);
+            return Ok(outcomes.chunks(episodes.max(1)).map(<[Outcome]>::to_vec).collect());
+        }
+        if let Some(kernels) = &self.kernels
+            && let Some(outcomes) = kernels.episodes(policy, replicas, episodes, horizon, mode)?
+        {
+            return Ok(outcomes);
+        }
+        for_blocks(replicas, self.block_size(), |block| {
+            let lived = self.rollout(policy, block, episodes, horizon, mode)?;
+            let outcomes = |lived: &Vec<Trajectory<f32>>| lived.iter().map(Trajectory::outcome).collect();
+            Ok(lived.replicas.iter().map(outcomes).collect())
+        })
     }
 
     /// The states of what [`Engine::episode`] gave for a replica, the last one included.
@@ -121,7 +120,7 @@ impl Engine<f32> {
         }
     }
 
-    /// The episode of every replica that has this number among those of [`Engine::returns`].
+    /// The episode of every replica that has this number among those of [`Engine::episodes`].
     ///
     /// # Errors
     /// The device failed.

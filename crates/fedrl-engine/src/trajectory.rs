@@ -2,6 +2,8 @@
 
 use fedrl_core::Scalar;
 
+use crate::fused::Outcome;
+
 /// One trajectory: `len` steps, each an observation, an action and a reward.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trajectory<F> {
@@ -26,6 +28,11 @@ impl<F: Scalar> Trajectory<F> {
     /// Whether it has no step.
     pub fn is_empty(&self) -> bool {
         self.rewards.is_empty()
+    }
+
+    /// What it came to.
+    pub fn outcome(&self) -> Outcome {
+        Outcome { total_reward: self.total_reward(), steps: self.len(), terminated: self.terminated }
     }
 
     /// Undiscounted return.

@@ -161,27 +161,25 @@ fn robots_for_a_few_steps() {
 }
 
 #[test]
-fn returns_are_those_of_the_reference_and_an_episode_is_one_of_them() {
+fn episodes_are_those_of_the_reference_and_one_alone_is_one_of_them() {
     let scene = Scene::new("CartPole-v1", &[8, 8], Activation::Tanh, 5);
     let replicas = scene.replicas();
     let lanes = Engine::new(&select(DeviceChoice::Cpu, 0).unwrap());
     for mode in [Mode::Sampled, Mode::Greedy] {
-        let returns = |engine: &Engine<f32>| engine.returns(&scene.policy, &replicas, 30, 200, mode).unwrap();
-        let found = returns(&lanes);
+        let outcomes = |engine: &Engine<f32>| engine.episodes(&scene.policy, &replicas, 30, 200, mode).unwrap();
+        let found = outcomes(&lanes);
         // 150 episodes in sixteen lanes, begun as lanes become free.
-        assert_eq!(found, returns(&engine()));
+        assert_eq!(found, outcomes(&engine()));
+        #[cfg(feature = "wgpu")]
+        assert_eq!(found, outcomes(&Engine::new(&select(DeviceChoice::Wgpu(0), 0).unwrap())));
         for number in [0, 29] {
             let episodes = lanes.episode(&scene.policy, &replicas, number, 200, mode).unwrap();
-            for (episode, returns) in episodes.iter().zip(&found) {
-                assert_eq!(episode.total_reward(), returns[number]);
+            for (episode, outcomes) in episodes.iter().zip(&found) {
+                assert_eq!(episode.outcome(), outcomes[number]);
             }
         }
     }
-    assert_eq!(returns_of_nothing(&lanes, &scene.policy), Vec::<Vec<f64>>::new());
-}
-
-fn returns_of_nothing(engine: &Engine<f32>, policy: &Policy) -> Vec<Vec<f64>> {
-    engine.returns(policy, &[], 3, 10, Mode::Sampled).unwrap()
+    assert!(lanes.episodes(&scene.policy, &[], 3, 10, Mode::Sampled).unwrap().is_empty());
 }
 
 #[test]

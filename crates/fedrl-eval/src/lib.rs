@@ -1,6 +1,7 @@
 //! How a policy does in environments, trained on or not.
 
 use fedrl_core::random::{Key, Purpose};
+use fedrl_engine::fused::Outcome;
 use fedrl_engine::{Engine, EngineError, Mode, Replica, Trajectory};
 use fedrl_envs::{Instance, Parameters, Simulator};
 use fedrl_models::Policy;
@@ -70,9 +71,10 @@ pub fn evaluate(
     let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
     let replicas = replicas(theta, instances, &simulators, protocol);
     let Protocol { episodes, max_episode_steps, mode, .. } = *protocol;
-    let returns = engine.returns(policy, &replicas, episodes, max_episode_steps, mode)?;
+    let outcomes = engine.episodes(policy, &replicas, episodes, max_episode_steps, mode)?;
 
-    let summarise = |(index, (instance, returns)): (usize, (&Instance, Vec<f64>))| {
+    let summarise = |(index, (instance, outcomes)): (usize, (&Instance, Vec<Outcome>))| {
+        let returns: Vec<f64> = outcomes.iter().map(|outcome| outcome.total_reward).collect();
         let mut rng = Key::new(protocol.seed, Purpose::Bootstrap).child([index as u32, 0, 0, 0]).rng();
         let interval = bootstrap_interval(&returns, mean, RESAMPLES, CONFIDENCE, &mut rng);
         VariantReturn {
@@ -83,7 +85,7 @@ pub fn evaluate(
             high: interval.high,
         }
     };
-    let variants: Vec<VariantReturn> = instances.par_iter().zip(returns).enumerate().map(summarise).collect();
+    let variants: Vec<VariantReturn> = instances.par_iter().zip(outcomes).enumerate().map(summarise).collect();
     let means: Vec<f64> = variants.iter().map(|variant| variant.mean).collect();
     let worst = means.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(Evaluation { mean: mean(&means), worst, cvar: cvar(&means, CVAR_SHARE), variants })

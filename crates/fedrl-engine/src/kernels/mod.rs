@@ -14,7 +14,7 @@ use fedrl_core::random::Key;
 use fedrl_envs::{Simulator, Spec};
 use fedrl_models::Policy;
 
-use crate::fused::{Fused, Shape};
+use crate::fused::{Fused, Outcome, Shape};
 use crate::{EngineError, Matrix, Mode, Number, Replica, Rows, Trajectories};
 use buffer::Buffer;
 use live::Plan;
@@ -58,9 +58,8 @@ const TILE: usize = 64;
 const ROOM: [usize; 2] = [1 << 30, 1 << 22];
 
 impl Kernels {
-    #[cfg(feature = "wgpu")]
-    pub(crate) fn new(device: cubecl::device::WgpuDevice, software: bool) -> Self {
-        Kernels { client: cubecl::device::Device::Wgpu(device).client(), software }
+    pub(crate) fn new(client: Client, software: bool) -> Self {
+        Kernels { client, software }
     }
 
     /// Whether trajectories of this environment can be lived through here.
@@ -84,18 +83,18 @@ impl Kernels {
         }
     }
 
-    /// Undiscounted returns of `episodes` of every replica. `None` where the device cannot.
-    pub(crate) fn returns<F: Number>(
+    /// What `episodes` of every replica come to. `None` where the device cannot.
+    pub(crate) fn episodes<F: Number>(
         &self,
         policy: &Policy,
         replicas: &[Replica<F>],
         episodes: usize,
         horizon: usize,
         mode: Mode,
-    ) -> Result<Option<Vec<Vec<f64>>>, EngineError> {
+    ) -> Result<Option<Vec<Vec<Outcome>>>, EngineError> {
         let Some(tape) = self.tape(policy, replicas, episodes, horizon, mode, false)? else { return Ok(None) };
         let (outcomes, _) = tape.outcomes(&[])?;
-        let of_replica = |replica| outcomes.lanes(replica).map(|lane| outcomes.total_reward(lane)).collect();
+        let of_replica = |replica| outcomes.lanes(replica).map(|lane| outcomes.outcome(lane)).collect();
         Ok(Some((0..replicas.len()).map(of_replica).collect()))
     }
 
@@ -255,7 +254,7 @@ mod tests {
     /// A software driver gets what it comes to the end of, however long or wide, and nothing else.
     #[test]
     fn a_software_driver_is_not_asked_for_more_than_it_does() {
-        let kernels = Kernels::new(cubecl::device::WgpuDevice::default(), true);
+        let kernels = Kernels::new(cubecl::device::Device::Wgpu(Default::default()).client(), true);
         let lived = |id: &str, hidden: Vec<usize>, horizon: usize| {
             let instance = Instance::new(find(id).unwrap(), Default::default()).unwrap();
             let spec = instance.spec();

@@ -10,6 +10,7 @@ use super::rows::DeviceRows;
 use super::scores::{Pieces, batch_means, curvature, scores, step_sums};
 use super::weigh::{Credit, less_others, weights};
 use super::{Kernels, Place};
+use crate::fused::Outcome;
 use crate::{EngineError, Number, Trajectories, Trajectory};
 
 /// The trajectories of a block of agents, agent after agent, a batch each.
@@ -310,6 +311,12 @@ impl Tape {
 impl Outcomes {
     fn of(&self, lane: usize) -> &[f32] {
         &self.numbers[lane * self.told..][..self.told]
+    }
+
+    /// All of it but the margin.
+    pub(super) fn outcome(&self, lane: usize) -> Outcome {
+        let (total_reward, steps) = (self.total_reward(lane), self.steps(lane));
+        Outcome { total_reward, steps, terminated: self.terminated(lane) }
     }
 
     /// The trajectories of an agent.

@@ -15,11 +15,11 @@ use crate::exit::{Done, Usage};
 pub fn run(command: &BenchCommand) -> Result<Done> {
     match command {
         BenchCommand::Env { envs, options } => with_threads(options, || env::run(envs, options))?,
-        BenchCommand::Rollout { envs, hidden, options } => {
-            with_threads(options, || rollout::run(rollout::Kind::Rollout, envs, hidden, options))?;
+        BenchCommand::Rollout { envs, hidden, device, options } => {
+            with_threads(options, || rollout::run(rollout::Kind::Rollout, envs, hidden, device, options))?;
         }
-        BenchCommand::Eval { envs, hidden, options } => {
-            with_threads(options, || rollout::run(rollout::Kind::Evaluation, envs, hidden, options))?;
+        BenchCommand::Eval { envs, hidden, device, options } => {
+            with_threads(options, || rollout::run(rollout::Kind::Evaluation, envs, hidden, device, options))?;
         }
         BenchCommand::Round { config, set, device, options } => {
             with_threads(options, || round::run(config.as_deref(), set, device, options))?;

@@ -1,10 +1,9 @@
 //! `fedrl bench rollout` and `fedrl bench eval`: a policy that acts in many environments at once.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fedrl_core::random::{Key, Purpose};
 use fedrl_core::wide::widest;
-use fedrl_engine::fused::{Fused, Lane};
-use fedrl_engine::{DeviceChoice, Engine, Mode, select};
+use fedrl_engine::{DeviceChoice, Engine, Mode, Replica, select};
 use fedrl_envs::{Environment, Instance, Simulator};
 use fedrl_eval::{Protocol, evaluate};
 use fedrl_models::{Policy, PolicyConfig};
@@ -31,6 +30,7 @@ struct Row {
     agents: usize,
     hidden: Vec<usize>,
     threads: usize,
+    device: String,
     vectors: &'static str,
     /// What the rates are of: environment steps, or episodes with the intervals of their means.
     of: &'static str,
@@ -39,7 +39,9 @@ struct Row {
 }
 
 /// Measures every environment with every number of agents.
-pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions) -> Result<()> {
+pub fn run(kind: Kind, envs: &[String], hidden: &[usize], device: &str, options: &BenchOptions) -> Result<()> {
+    let selection = select(device.parse::<DeviceChoice>()?, usize::MAX)?;
+    let engine = Engine::new(&selection);
     let output = Output::from(OutputArgs { json: options.json, quiet: false });
     let default: &[&str] = if kind == Kind::Rollout { &["CartPole-v1", "Acrobot-v1"] } else { &["CartPole-v1"] };
     let (bench, of) = if kind == Kind::Rollout { ("rollout", "steps") } else { ("eval", "episodes") };
@@ -50,8 +52,8 @@ pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions
         let policy = Policy::new(&config, &spec.observation, &spec.action)?;
         for &agents in &options.agents {
             let rates = match kind {
-                Kind::Rollout => rollout(environment, &policy, agents, options)?,
-                Kind::Evaluation => evaluation(environment, &policy, agents, options)?,
+                Kind::Rollout => rollout(&engine, environment, &policy, agents, options)?,
+                Kind::Evaluation => evaluation(&engine, environment, &policy, agents, options)?,
             };
             rows.push(vec![
                 spec.id.to_string(),
@@ -61,11 +63,11 @@ pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions
                 format!("{} .. {}", short(rates.slowest), short(rates.fastest)),
             ]);
             let (hidden, threads) = (hidden.to_vec(), options.threads);
-            let (environment, vectors) = (spec.id, widest());
-            output.value(&Row { bench, environment, agents, hidden, threads, vectors, of, rates })?;
+            let (environment, device, vectors) = (spec.id, selection.name(), widest());
+            output.value(&Row { bench, environment, agents, hidden, threads, device, vectors, of, rates })?;
         }
     }
-    let header = format!("environment, {} threads, {}", options.threads, widest());
+    let header = format!("{}, {} threads, {}", selection.name(), options.threads, widest());
     output.text(table(&[&header, "agents", &format!("{of}/s"), "per core", "range"], rows, 1))?;
     Ok(())
 }
@@ -74,30 +76,29 @@ pub fn run(kind: Kind, envs: &[String], hidden: &[usize], options: &BenchOptions
 const EPISODES: usize = 16;
 
 fn rollout(
+    engine: &Engine<f32>,
     environment: &'static dyn Environment,
     policy: &Policy,
     agents: usize,
     options: &BenchOptions,
 ) -> Result<Rates> {
     let spec = environment.spec();
-    let fused = Fused::new(policy).context("--hidden: expected layers of at most 64")?;
     let theta = policy.initial(Key::new(0, Purpose::Initialisation));
     let instances = variants(environment, agents)?;
     let simulators: Vec<Simulator<f32>> = instances.iter().map(Instance::simulator).collect();
     let root = Key::new(0, Purpose::Evaluation);
-    let lane = |i: usize| {
-        let (agent, trajectory) = (i % agents, i / agents);
-        Lane { theta: &theta, simulator: &simulators[agent], key: root.child([agent as u32, 0, 0, 0]), trajectory }
-    };
-    let episodes = (agents * EPISODES).max(4096).min(agents.max(65_536));
-    let lanes: Vec<Lane> = (0..episodes).map(lane).collect();
+    let replica =
+        |(agent, simulator)| Replica { theta: &theta, simulator, spec, key: root.child([agent as u32, 0, 0, 0]) };
+    let replicas: Vec<Replica<f32>> = simulators.iter().enumerate().map(replica).collect();
+    let episodes = (agents * EPISODES).max(4096).min(agents.max(65_536)).div_ceil(agents);
     measure(options.repeats, || {
-        let outcomes = fused.episodes(&lanes, spec, spec.max_episode_steps, Mode::Sampled);
-        Ok(outcomes.iter().map(|outcome| outcome.steps as f64).sum())
+        let outcomes = engine.episodes(policy, &replicas, episodes, spec.max_episode_steps, Mode::Sampled)?;
+        Ok(outcomes.iter().flatten().map(|outcome| outcome.steps as f64).sum())
     })
 }
 
 fn evaluation(
+    engine: &Engine<f32>,
     environment: &'static dyn Environment,
     policy: &Policy,
     agents: usize,
@@ -106,10 +107,9 @@ fn evaluation(
     let spec = environment.spec();
     let theta = policy.initial(Key::new(0, Purpose::Initialisation));
     let instances = variants(environment, agents)?;
-    let engine = Engine::new(&select(DeviceChoice::Cpu, 0)?);
     let protocol = Protocol { episodes: 20, max_episode_steps: spec.max_episode_steps, mode: Mode::Sampled, seed: 0 };
     measure(options.repeats, || {
-        let evaluation = evaluate(&engine, policy, &theta, &instances, &protocol)?;
+        let evaluation = evaluate(engine, policy, &theta, &instances, &protocol)?;
         Ok(evaluation.variants.iter().map(|variant| variant.episodes as f64).sum())
     })
 }
