@@ -64,7 +64,7 @@ pub struct TrainArgs {
     /// Override one value of the experiment; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// auto, cpu, reference (the CPU by tensors, slow), gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+    /// auto, cpu, reference (the CPU by tensors, slow), gpu, or wgpu:N as `fedrl doctor` counts.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// Train so many runs, with seeds from that of the experiment on: training.runs.
@@ -112,7 +112,7 @@ pub struct EvalArgs {
     /// Take the most probable action instead of sampling.
     #[arg(long)]
     pub greedy: bool,
-    /// auto, cpu, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+    /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
     #[arg(long, default_value = "auto")]
     pub device: String,
     /// How much is said.
@@ -248,7 +248,7 @@ pub enum BenchCommand {
         /// Widths of the policy's hidden layers.
         #[arg(long, value_delimiter = ',', default_value = "8,8")]
         hidden: Vec<usize>,
-        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+        /// cpu, reference, gpu, or wgpu:N as `fedrl doctor` counts.
         #[arg(long, default_value = "cpu")]
         device: String,
         #[command(flatten)]
@@ -261,7 +261,7 @@ pub enum BenchCommand {
         /// Override one value of the experiment; may be repeated.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         set: Vec<String>,
-        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+        /// cpu, reference, gpu, or wgpu:N as `fedrl doctor` counts.
         #[arg(long, default_value = "cpu")]
         device: String,
         #[command(flatten)]
@@ -274,7 +274,7 @@ pub enum BenchCommand {
         /// Widths of the policy's hidden layers.
         #[arg(long, value_delimiter = ',', default_value = "8,8")]
         hidden: Vec<usize>,
-        /// cpu, reference, gpu, wgpu:N as `fedrl doctor` counts, or cuda:N.
+        /// cpu, reference, gpu, or wgpu:N as `fedrl doctor` counts.
         #[arg(long, default_value = "cpu")]
         device: String,
         #[command(flatten)]

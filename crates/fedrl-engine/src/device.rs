@@ -10,7 +10,7 @@ use fedrl_models::Policy;
 use crate::fused::Fused;
 use crate::kernels::Kernels;
 
-/// What the user asked for: `auto`, `cpu`, `reference`, `gpu`, `wgpu:N` or `cuda:N`.
+/// What the user asked for: `auto`, `cpu`, `reference`, `gpu` or `wgpu:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
     /// A hardware GPU when there is one and the problem is large enough to gain, else the CPU.
@@ -151,20 +151,6 @@ impl Selection {
         let device = Device::wgpu(adapter.kind.clone());
         Selection { device, compute, reference: false, adapter: Some(adapter), reason: reason.into() }
     }
-
-    #[cfg(feature = "cuda")]
-    fn cuda(index: usize, compute: cubecl::device::Device) -> Self {
-        let adapter = Adapter {
-            name: format!("CUDA device {index}"),
-            api: "CUDA".into(),
-            driver: "NVIDIA".into(),
-            software: false,
-            #[cfg(feature = "wgpu")]
-            kind: burn::tensor::DeviceKind::DiscreteGpu(index),
-        };
-        let (device, reason) = (Device::cuda(index), "asked for".into());
-        Selection { device, compute: Some(compute), reference: false, adapter: Some(adapter), reason }
-    }
 }
 
 /// Why there is no such device.
@@ -181,14 +167,9 @@ pub enum DeviceError {
         /// What there is.
         found: String,
     },
-    /// CUDA has no such device, or this build has no CUDA.
-    #[error("device `cuda:{index}`: {reason}; an NVIDIA GPU is also reached as `gpu`, through Vulkan")]
-    NoCuda {
-        /// Which device.
-        index: usize,
-        /// What is missing.
-        reason: String,
-    },
+    /// CUDA is not supported: to build it, a compiler has to be downloaded.
+    #[error("device `cuda:{0}`: CUDA is not supported; an NVIDIA GPU is reached as `gpu`, through Vulkan")]
+    NoCuda(usize),
     /// This build has no GPU support.
     #[error("this build has no GPU support; it was made without the cargo feature `wgpu`")]
     NotBuilt,
@@ -207,7 +188,7 @@ pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceErro
     match choice {
         DeviceChoice::Cpu => Ok(Selection::cpu("asked for")),
         DeviceChoice::Reference => Ok(Selection { reference: true, ..Selection::cpu("asked for") }),
-        DeviceChoice::Cuda(index) => cuda(index),
+        DeviceChoice::Cuda(index) => Err(DeviceError::NoCuda(index)),
         DeviceChoice::Auto => Ok(auto(work)),
         DeviceChoice::Gpu => hardware().map_or_else(
             || Err(DeviceError::Missing { wanted: "gpu".into(), found: listing() }),
@@ -218,20 +199,6 @@ pub fn select(choice: DeviceChoice, work: usize) -> Result<Selection, DeviceErro
             |adapter| on(adapter, "asked for"),
         ),
     }
-}
-
-#[cfg(feature = "cuda")]
-fn cuda(index: usize) -> Result<Selection, DeviceError> {
-    match cubecl::device::Device::cuda(index) {
-        Ok(compute) => Ok(Selection::cuda(index, compute)),
-        Err(error) => Err(DeviceError::NoCuda { index, reason: error.to_string() }),
-    }
-}
-
-#[cfg(not(feature = "cuda"))]
-fn cuda(index: usize) -> Result<Selection, DeviceError> {
-    let reason = "this build has no CUDA, since it was made without the cargo feature `cuda`".into();
-    Err(DeviceError::NoCuda { index, reason })
 }
 
 fn auto(work: usize) -> Selection {
