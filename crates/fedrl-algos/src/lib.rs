@@ -20,6 +20,7 @@ mod world;
 pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
 pub use estimates::{
     Corrected, Estimate, Estimated, Estimates, Exact, Experience, Foreign, Fused, OnDevice, Request, Sampled, Tabular,
+    Together,
 };
 pub use estimator::{Advantage, Estimator, Weighing};
 pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};

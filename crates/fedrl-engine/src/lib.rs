@@ -251,7 +251,7 @@ impl<F> Placement<F> {
 }
 
 /// Why the engine could not go on.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
     /// Numbers could not be read back.
     #[error("the device failed: {0}")]

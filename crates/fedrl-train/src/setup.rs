@@ -1,6 +1,6 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::{Agent, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, World};
+use fedrl_algos::{Agent, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, Together, World};
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::tabular::Tables;
 use fedrl_engine::{Engine, Number, Selection};
@@ -118,15 +118,42 @@ impl Setup {
     /// The world in which an algorithm runs on a device: through tables where there are any, in lanes on a
     /// CPU and in kernels on a GPU where the policy is narrow enough, else through tensors.
     pub fn world_on(&self, engine: &Engine<f32>) -> World<f32> {
-        let (agents, batch) = (self.simulated(), self.experiment.algorithm.batch());
-        let in_lanes = || -> Option<Box<dyn Estimates<f32>>> {
-            Some(Box::new(Fused::new(engine.fused(&self.policy)?, &agents, batch)))
-        };
-        let on_device = || -> Option<Box<dyn Estimates<f32>>> {
-            Some(Box::new(OnDevice::new(engine.resident(&self.policy, self.environment.spec())?)))
-        };
         let tensors = || Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None });
-        self.world(self.tabular().or_else(in_lanes).or_else(on_device).unwrap_or_else(|| tensors()))
+        let estimates = self.tabular().or_else(|| self.fused(engine, &self.simulated()));
+        self.world(estimates.unwrap_or_else(|| tensors()))
+    }
+
+    /// The worlds of trainings that go on side by side. Estimates of those that train the same kind of policy in
+    /// the same kind of environment are made together, where that is done in lanes or kernels; their worlds wait
+    /// for each other at every local step until they are dropped.
+    pub fn worlds_on(setups: &[Setup], engine: &Engine<f32>) -> Vec<World<f32>> {
+        let mut worlds: Vec<World<f32>> = setups.iter().map(|setup| setup.world_on(engine)).collect();
+        let mut open: Vec<usize> = (0..setups.len()).filter(|&member| setups[member].tables().is_none()).collect();
+        while let Some(&first) = open.first() {
+            let alike = |&member: &usize| setups[member].is_like(&setups[first]);
+            let (group, others): (Vec<usize>, Vec<usize>) = open.into_iter().partition(alike);
+            open = others;
+            let agents: Vec<Vec<Agent<f32>>> = group.iter().map(|&member| setups[member].simulated()).collect();
+            if let Some(estimates) = setups[first].fused(engine, &agents.concat()) {
+                for (&member, together) in group.iter().zip(Together::new(estimates, agents)) {
+                    worlds[member].estimates = Box::new(together);
+                }
+            }
+        }
+        worlds
+    }
+
+    /// Whether the same kernels serve both.
+    fn is_like(&self, other: &Setup) -> bool {
+        self.environment.spec().id == other.environment.spec().id && self.policy == other.policy
+    }
+
+    /// Estimates in lanes or kernels, if the device has them and the policy is narrow enough.
+    fn fused(&self, engine: &Engine<f32>, agents: &[Agent<f32>]) -> Option<Box<dyn Estimates<f32>>> {
+        if let Some(policy) = engine.fused(&self.policy) {
+            return Some(Box::new(Fused::new(policy, agents, self.experiment.algorithm.batch())));
+        }
+        Some(Box::new(OnDevice::new(engine.resident(&self.policy, self.environment.spec())?)))
     }
 
     fn tabular<F: Number>(&self) -> Option<Box<dyn Estimates<F>>> {

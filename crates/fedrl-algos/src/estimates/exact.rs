@@ -25,10 +25,10 @@ impl<F: Scalar> Estimates<F> for Exact {
         &self,
         request: &Request<F>,
         theta: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
         let fresh = self.gradients(request, theta)?;
-        let corrections = self.gradients(request, &self.repeat(previous, theta.rows()))?.gradients;
+        let corrections = self.gradients(request, &previous.spread(theta.rows()))?.gradients;
         Ok(Corrected { fresh, corrections })
     }
 
@@ -37,11 +37,10 @@ impl<F: Scalar> Estimates<F> for Exact {
         request: &Request<F>,
         theta: &Rows<F>,
         _between: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
         let Corrected { fresh, corrections: others } = self.importance_corrected(request, theta, previous)?;
-        let mut corrections = fresh.gradients.clone();
-        corrections.add_scaled(&vec![F::from_f64(-1.0); theta.rows()], &others);
+        let corrections = fresh.gradients.minus(&others);
         Ok(Corrected { fresh, corrections })
     }
 

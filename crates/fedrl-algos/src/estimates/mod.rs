@@ -8,6 +8,7 @@ mod experience;
 mod fused;
 mod sampled;
 mod tabular;
+mod together;
 
 pub use device::OnDevice;
 pub use exact::Exact;
@@ -15,6 +16,7 @@ pub use experience::Experience;
 pub use fused::Fused;
 pub use sampled::{Foreign, Sampled};
 pub use tabular::Tabular;
+pub use together::Together;
 
 use fedrl_core::Scalar;
 use fedrl_core::random::Key;
@@ -105,7 +107,7 @@ impl<F: Scalar> FromIterator<(Estimate<F>, Vec<F>)> for Corrected<F> {
 }
 
 /// A source of estimates. Rows are those of the agents of the block, and lie where [`Estimates::repeat`] puts
-/// them.
+/// them; θ′ may be one row that all of them share.
 pub trait Estimates<F>: Send + Sync {
     /// `rows` copies of a row, where estimates are made.
     fn repeat(&self, row: &[F], rows: usize) -> Rows<F>
@@ -129,7 +131,7 @@ pub trait Estimates<F>: Send + Sync {
         &self,
         request: &Request<F>,
         theta: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError>;
 
     /// w(τ|θ, θ(α)) g(τ|θ), and Λ = ⟨Σ_t S_t(θ(α)), θ − θ′⟩ g(τ|θ(α)) + ∇⟨g(τ|θ(α)), θ − θ′⟩ as its
@@ -142,7 +144,7 @@ pub trait Estimates<F>: Send + Sync {
         request: &Request<F>,
         theta: &Rows<F>,
         between: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError>;
 
     /// How many agents are worked on at once; such blocks are worked on in parallel.

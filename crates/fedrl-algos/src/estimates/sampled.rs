@@ -35,10 +35,11 @@ impl<F: Number> Estimates<F> for Sampled<F> {
         &self,
         request: &Request<F>,
         theta: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
         let theta = theta.host()?;
-        self.importance_corrected_of(request, &self.sample(request, &theta)?, &theta, previous)
+        let previous = previous.spread(theta.rows());
+        self.importance_corrected_of(request, &self.sample(request, &theta)?, &theta, &*previous.host()?)
     }
 
     fn hessian_corrected(
@@ -46,10 +47,11 @@ impl<F: Number> Estimates<F> for Sampled<F> {
         request: &Request<F>,
         theta: &Rows<F>,
         between: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
-        let between = between.host()?;
-        self.hessian_corrected_of(request, &self.sample(request, &between)?, &*theta.host()?, &between, previous)
+        let (theta, between, previous) = (theta.host()?, between.host()?, previous.spread(theta.rows()));
+        let tau = self.sample(request, &between)?;
+        self.hessian_corrected_of(request, &tau, &theta, &between, &*previous.host()?)
     }
 
     fn block_size(&self) -> usize {
@@ -105,11 +107,10 @@ impl<F: Number> Sampled<F> {
         request: &Request<F>,
         tau: &Trajectories<F>,
         theta: &Matrix<F>,
-        previous: &[F],
+        previous: &Matrix<F>,
     ) -> Result<Corrected<F>, EngineError> {
         let scores = self.engine.scores(&self.policy, theta, tau);
-        let previous = Matrix::repeat(previous, theta.rows());
-        let others = self.engine.scores(&self.policy, &previous, tau);
+        let others = self.engine.scores(&self.policy, previous, tau);
 
         let (weights, seen) = weights(request, &others, &scores, tau)?;
         let psi_other = psi(request, tau, &others)?;
@@ -129,9 +130,9 @@ impl<F: Number> Sampled<F> {
         tau: &Trajectories<F>,
         theta: &Matrix<F>,
         between: &Matrix<F>,
-        previous: &[F],
+        previous: &Matrix<F>,
     ) -> Result<Corrected<F>, EngineError> {
-        let v = Matrix::from_rows((0..theta.rows()).map(|index| difference(theta.row(index), previous)));
+        let v = Matrix::from_rows((0..theta.rows()).map(|index| difference(theta.row(index), previous.row(index))));
         let scores = self.engine.scores(&self.policy, between, tau);
         let tangents = self.engine.tangents(&self.policy, between, &v, tau);
 

@@ -42,10 +42,12 @@ impl<F: Scalar> Estimates<F> for Tabular {
         &self,
         request: &Request<F>,
         theta: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
+        let previous = previous.spread(theta.rows());
+        let previous = previous.host()?;
         let correct = |agent: Agent| {
-            let other = agent.softmax(previous);
+            let other = agent.softmax(previous.row(agent.index));
             let ratio = log_ratio(&other, agent.policy);
             let rewards = agent.regularised(agent.policy, request.weighing.entropy);
             let others = agent.regularised(&other, request.weighing.entropy);
@@ -69,14 +71,15 @@ impl<F: Scalar> Estimates<F> for Tabular {
         request: &Request<F>,
         theta: &Rows<F>,
         between: &Rows<F>,
-        previous: &[F],
+        previous: &Rows<F>,
     ) -> Result<Corrected<F>, EngineError> {
         let entropy = request.weighing.entropy;
-        let theta = theta.host()?;
+        let (theta, previous) = (theta.host()?, previous.spread(theta.rows()));
+        let previous = previous.host()?;
         let correct = |agent: Agent| {
             let current = agent.softmax(theta.row(agent.index));
             let ratio = log_ratio(&current, agent.policy);
-            let v = difference(theta.row(agent.index), previous);
+            let v = difference(theta.row(agent.index), previous.row(agent.index));
             let along = agent.policy.centred(&agent.policy.table(&v));
             // What −τ log π changes along v.
             let slopes: Vec<f64> = along.iter().map(|along| -entropy * along).collect();

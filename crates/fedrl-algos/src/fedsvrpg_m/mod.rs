@@ -39,8 +39,9 @@ impl<F: Scalar> LocalDirection<F> for VarianceReduced {
             let fresh = estimates.gradients(&step.request(), step.theta)?;
             return Ok(LocalUpdate { directions: fresh.gradients.clone(), fresh });
         };
+        let previous = estimates.repeat(&memory.previous, 1);
         let Corrected { fresh, corrections } =
-            estimates.importance_corrected(&step.request(), step.theta, &memory.previous)?;
+            estimates.importance_corrected(&step.request(), step.theta, &previous)?;
         let beta = step.all(step.config.beta);
         let directions = fresh.gradients.combine::<Self>(&corrections, &memory.direction, &beta);
         Ok(LocalUpdate { directions, fresh })

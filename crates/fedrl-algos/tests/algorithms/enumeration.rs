@@ -174,8 +174,10 @@ fn the_expected_estimate_is_the_gradient() {
 fn the_expected_importance_weighted_difference_is_the_difference_of_gradients() {
     for all in cases() {
         let (theta, other) = (all.theta(1), all.theta(2));
-        let corrected =
-            all.sampled().importance_corrected_of(&all.request(), &all.lived, &all.matrix(&theta), &other).unwrap();
+        let corrected = all
+            .sampled()
+            .importance_corrected_of(&all.request(), &all.lived, &all.matrix(&theta), &all.matrix(&other))
+            .unwrap();
         let own = all.expectation(&theta, &corrected.fresh.gradients);
         let weighted = all.expectation(&theta, &corrected.corrections);
         assert_equal(&own, &all.ascent(&theta), 1e-10);
@@ -194,8 +196,10 @@ fn the_expected_curvature_along_the_way_is_the_difference_of_gradients() {
         for (node, weight) in gauss_legendre(16) {
             let between: Vec<f64> = previous.iter().zip(&theta).map(|(p, t)| node * p + (1.0 - node) * t).collect();
             let (at, midway) = (all.matrix(&theta), all.matrix(&between));
-            let corrected =
-                all.sampled().hessian_corrected_of(&all.request(), &all.lived, &at, &midway, &previous).unwrap();
+            let corrected = all
+                .sampled()
+                .hessian_corrected_of(&all.request(), &all.lived, &at, &midway, &all.matrix(&previous))
+                .unwrap();
             let fresh = all.expectation(&between, &corrected.fresh.gradients);
             assert_equal(&fresh, &ascent, 1e-10);
             let curvature = all.expectation(&between, &corrected.corrections);

@@ -73,7 +73,7 @@ fn tables_and_tensors_agree_on_the_same_draws() {
     let keys: Vec<Key> = (0..3).map(|agent| Key::new(9, Purpose::Training).child([agent, 0, 0, 0])).collect();
     let at = Matrix::from_rows((0..3).map(theta)).into();
     let between = Matrix::from_rows((3..6).map(theta)).into();
-    let previous = theta(6);
+    let previous = Matrix::from_rows([theta(6)]).into();
     for (estimator, advantage, entropy, is_clip) in [
         (Estimator::Gpomdp, Advantage::None, 0.0, None),
         (Estimator::Gpomdp, Advantage::None, 0.2, Some(0.9)),

@@ -73,7 +73,8 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
 pub(super) fn check_memory(setup: &Setup, engine: &Engine<f32>, side_by_side: usize) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let needed = setup.memory(engine, threads);
-    let total = needed.total.saturating_mul(side_by_side.clamp(1, threads) as u64);
+    let others = setup.agents.len().saturating_mul(side_by_side.saturating_sub(1)) as u64;
+    let total = needed.total.saturating_add(needed.per_agent.saturating_mul(others));
     match available_memory() {
         Some(available) if total > available => Err(Usage(format!(
             "training {} agents needs about {} ({} each), but {} are available; fewer agents, shorter trajectories or \

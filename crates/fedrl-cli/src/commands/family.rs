@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use fedrl_algos::World;
 use fedrl_engine::{Engine, Selection, select};
 use fedrl_train::{
     Batch, BatchProgress, Manifest, Member, Observer, RoundMetrics, RunDirectory, Setup, Source, family,
 };
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::doctor::check_memory;
@@ -18,6 +18,15 @@ use crate::args::{ResumeArgs, TrainArgs};
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
 use crate::progress::Counter;
+
+/// Agents that are enough to keep a CPU, and a GPU, busy.
+const ENOUGH: [usize; 2] = [1 << 12, 1 << 16];
+
+/// How many of these trainings go on at once: a thread each, nearly always waiting for what is computed for all.
+fn side_by_side(setups: &[Setup], selection: &Selection) -> usize {
+    let agents = setups.iter().map(|setup| setup.agents.len()).max().unwrap_or(1);
+    (ENOUGH[usize::from(selection.is_gpu())] / agents).clamp(1, 64).min(setups.len())
+}
 
 /// Trains every member into a new directory.
 pub fn train(args: &TrainArgs, source: Source) -> Result<Done> {
@@ -53,13 +62,17 @@ fn first(members: &[Member]) -> Result<Setup> {
     Ok(Setup::new(member.experiment.clone(), &member.name)?)
 }
 
+/// What members amount to.
+fn setups(members: &[Member]) -> Result<Vec<Setup>> {
+    members.iter().map(|member| Ok(Setup::new(member.experiment.clone(), &member.name)?)).collect()
+}
+
 /// The device that the greatest member would take alone; all of them fit there side by side.
 fn device(members: &[Member], choice: &str) -> Result<Selection> {
-    let setup = |member: &Member| Ok(Setup::new(member.experiment.clone(), &member.name)?);
-    let setups = members.iter().map(setup).collect::<Result<Vec<_>>>()?;
+    let setups = setups(members)?;
     let selection = select(choice.parse()?, setups.iter().map(Setup::work).max().unwrap_or(0))?;
     let engine = Engine::new(&selection);
-    setups.iter().try_for_each(|setup| check_memory(setup, &engine, members.len()))?;
+    setups.iter().try_for_each(|setup| check_memory(setup, &engine, side_by_side(&setups, &selection)))?;
     Ok(selection)
 }
 
@@ -76,12 +89,12 @@ fn run(
     let engine = Engine::new(selection);
     let counter = Mutex::new(Counter::new(output));
     let done = AtomicUsize::new(0);
-    let one = |member: &Member| -> Result<Option<(String, Finished)>> {
+    let one = |member: &Member, setup: &Setup, world: World<f32>| -> Result<Option<(String, Finished)>> {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let place = directory.path().join(&member.name);
-        let finished = member_run(member, &place, &manifest, (&engine, selection), &stop)
+        let finished = member_run(setup, &place, &manifest, (&engine, selection, world), &stop)
             .with_context(|| format!("training in {}", place.display()))?;
         if finished.ending.interrupted {
             return Ok(None);
@@ -92,9 +105,19 @@ fn run(
         }
         Ok(Some((member.name.clone(), finished)))
     };
-    // A GPU takes one run after the other, whole.
-    let results: Vec<_> =
-        if selection.is_gpu() { members.iter().map(one).collect() } else { members.par_iter().map(one).collect() };
+    let mut results = Vec::with_capacity(members.len());
+    for members in members.chunks(side_by_side(&setups(members)?, selection)) {
+        let setups = setups(members)?;
+        let worlds = Setup::worlds_on(&setups, &engine);
+        let one = &one;
+        std::thread::scope(|scope| {
+            let trainings = members.iter().zip(&setups).zip(worlds);
+            let threads: Vec<_> =
+                trainings.map(|((member, setup), world)| scope.spawn(move || one(member, setup, world))).collect();
+            let broken = |_| Err(anyhow!("the training broke down"));
+            results.extend(threads.into_iter().map(|thread| thread.join().unwrap_or_else(broken)));
+        });
+    }
     if let Ok(counter) = counter.into_inner() {
         counter.finish();
     }
@@ -125,17 +148,16 @@ fn run(
 
 /// Trains one member from where it stands.
 fn member_run(
-    member: &Member,
+    setup: &Setup,
     place: &std::path::Path,
     family: &Manifest,
-    (engine, selection): (&Engine<f32>, &Selection),
+    (engine, selection, world): (&Engine<f32>, &Selection, World<f32>),
     stop: &std::sync::atomic::AtomicBool,
 ) -> Result<Finished> {
     struct Nobody;
     impl Observer for Nobody {
         fn round(&mut self, _metrics: &RoundMetrics) {}
     }
-    let setup = Setup::new(member.experiment.clone(), &member.name)?;
     let config = setup.experiment.to_toml().context("writing the resolved experiment")?;
     let fresh = Manifest { started: now(), finished: None, driver: setup.driver(selection), ..family.clone() };
     let (directory, from, manifest) = if place.symlink_metadata().is_ok() {
@@ -153,7 +175,7 @@ fn member_run(
     } else {
         (RunDirectory::create(place, &config, &fresh)?, None, fresh)
     };
-    complete(&directory, &setup, engine, manifest, from, &mut Nobody, stop)
+    complete(&directory, setup, (engine, world), manifest, from, &mut Nobody, stop)
 }
 
 /// A line per run, and where they are.

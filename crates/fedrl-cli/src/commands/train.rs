@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use fedrl_algos::World;
 use fedrl_engine::{DeviceChoice, Engine, Mode, Selection, select};
 use fedrl_train::{Batch, Checkpoint, Ending, Manifest, Observer, RunDirectory, Setup, Source, Trainer};
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ fn run(
     let engine = Engine::new(selection);
     let stop = stop_on_interrupt(output)?;
     let mut progress = Progress::new(output, round, env_steps, config.training.rounds);
-    let result = complete(directory, setup, &engine, manifest, from, &mut progress, &stop);
+    let result = complete(directory, setup, (&engine, setup.world_on(&engine)), manifest, from, &mut progress, &stop);
     progress.finish();
     let finished = result.with_context(|| format!("training in {}", directory.path().display()))?;
     let Finished { ending, records, report } = &finished;
@@ -172,14 +173,15 @@ impl Finished {
 pub(super) fn complete(
     directory: &RunDirectory,
     setup: &Setup,
-    engine: &Engine<f32>,
+    (engine, world): (&Engine<f32>, World<f32>),
     mut manifest: Manifest,
     from: Option<Checkpoint>,
     observer: &mut dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Finished> {
-    let world = setup.world_on(engine);
     let ending = Trainer::new(setup, &world, directory, &manifest).run(from, observer, stop)?;
+    // Trainings beside this one wait for it no longer.
+    drop(world);
     if ending.interrupted {
         return Ok(Finished { ending, records: Vec::new(), report: None });
     }

@@ -45,7 +45,8 @@ impl DeviceRows {
         DeviceRows { client: client.clone(), numbers: Arc::new(numbers), rows, columns }
     }
 
-    pub(crate) fn rows(&self) -> usize {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
         self.rows
     }
 

@@ -6,6 +6,7 @@
 mod combine;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fedrl_core::Scalar;
@@ -123,6 +124,35 @@ impl<F: Scalar> Rows<F> {
     #[must_use]
     pub fn less(&self, shared: &[F]) -> Rows<F> {
         self.combine::<Difference>(self, shared, &vec![F::default(); self.rows()])
+    }
+
+    /// Every row less the other's.
+    #[must_use]
+    pub fn minus(&self, other: &Rows<F>) -> Rows<F> {
+        let mut difference = self.clone();
+        difference.add_scaled(&vec![F::from_f64(-1.0); self.rows()], other);
+        difference
+    }
+
+    /// As many rows as there are, or copies of the only one.
+    #[must_use]
+    pub fn spread(&self, rows: usize) -> Rows<F> {
+        if self.rows() == rows { self.clone() } else { self.chosen(std::iter::repeat_n(0, rows)) }
+    }
+
+    /// Some of the rows.
+    #[must_use]
+    pub fn part(&self, rows: Range<usize>) -> Rows<F> {
+        self.chosen(rows)
+    }
+
+    fn chosen(&self, rows: impl Iterator<Item = usize>) -> Rows<F> {
+        match self {
+            Rows::Host(matrix) => Rows::Host(Matrix::from_rows(rows.map(|row| matrix.row(row)))),
+            Rows::Device(all) => {
+                Rows::Device(DeviceRows::join(&rows.map(|row| (all.clone(), row)).collect::<Vec<_>>()))
+            }
+        }
     }
 
     /// Every row of its own, knowing whether all of its numbers are finite.

@@ -55,10 +55,12 @@ impl Estimates<f32> for OnDevice {
         &self,
         request: &Request<f32>,
         theta: &Rows<f32>,
-        previous: &[f32],
+        previous: &Rows<f32>,
     ) -> Result<Corrected<f32>, EngineError> {
-        let (theta, previous) = (self.policy.rows(theta), self.policy.rows(&self.repeat(previous, 1)));
+        let (theta, previous) = (self.policy.rows(theta), self.policy.rows(previous));
         let corrected = self.blocks(request, |block| {
+            let shared = previous.rows() == 1;
+            let previous = if shared { previous.clone() } else { previous.part(block.clone()) };
             let theta = theta.part(block.clone());
             Block::live(&self.policy, request, block, &theta)?.importance_corrected(&theta, &previous)
         })?;
@@ -70,9 +72,9 @@ impl Estimates<f32> for OnDevice {
         request: &Request<f32>,
         theta: &Rows<f32>,
         between: &Rows<f32>,
-        previous: &[f32],
+        previous: &Rows<f32>,
     ) -> Result<Corrected<f32>, EngineError> {
-        let along = self.policy.rows(&theta.less(previous));
+        let along = self.policy.rows(&theta.minus(&previous.spread(theta.rows())));
         let (theta, between) = (self.policy.rows(theta), self.policy.rows(between));
         let corrected = self.blocks(request, |block| {
             let (theta, between, along) =

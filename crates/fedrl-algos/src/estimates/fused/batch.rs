@@ -101,10 +101,14 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Both at parameters that all agents share, in one go.
-    pub(super) fn logs_and_gradients(&self, theta: &[f32], weights: &Steps) -> (Vec<Room>, Vec<Room>) {
-        let theta = pack([theta; LANES]);
+    /// Both at other parameters, those that `theta` has for an agent, in one go.
+    pub(super) fn logs_and_gradients<'b>(
+        &self,
+        theta: impl Fn(usize) -> &'b [f32] + Sync + Send,
+        weights: &Steps,
+    ) -> (Vec<Room>, Vec<Room>) {
         let passes = self.per_block(|block| {
+            let theta = self.packed(block, &theta);
             let pass = self.policy.pass(&theta, &block.lived, &weights[block.index]);
             (pass.logs, pass.gradient)
         });

@@ -55,19 +55,22 @@ impl Estimates<f32> for Fused {
         &self,
         request: &Request<f32>,
         theta: &Rows<f32>,
-        previous: &[f32],
+        previous: &Rows<f32>,
     ) -> Result<Corrected<f32>, EngineError> {
         let batch = Batch::live(&self.policy, request, &*theta.host()?);
         let logs = batch.logs(&batch.own);
         let psi = batch.psi(&logs);
         let gradients = batch.gradients(&batch.own, &psi);
+        let shared = previous.rows() == 1;
+        let previous = previous.host()?;
+        let of_agent = |agent: usize| previous.row(if shared { 0 } else { agent });
         let (other_logs, corrections) = if request.weighing.entropy > 0.0 {
-            let others = batch.passes(|_| previous);
+            let others = batch.passes(of_agent);
             let other_logs = batch.logs(&others);
             let corrections = batch.gradients(&others, &batch.psi(&other_logs));
             (other_logs, corrections)
         } else {
-            batch.logs_and_gradients(previous, &psi)
+            batch.logs_and_gradients(of_agent, &psi)
         };
         // w(τ|θ′, θ) is the same at every step, so that it multiplies a trajectory's whole gradient.
         let (weights, seen) = batch.weights(&other_logs, &logs);
@@ -81,11 +84,14 @@ impl Estimates<f32> for Fused {
         request: &Request<f32>,
         theta: &Rows<f32>,
         between: &Rows<f32>,
-        previous: &[f32],
+        previous: &Rows<f32>,
     ) -> Result<Corrected<f32>, EngineError> {
         let theta = theta.host()?;
         let batch = Batch::live(&self.policy, request, &*between.host()?);
-        let along: Vec<Vec<f32>> = (0..theta.rows()).map(|agent| difference(theta.row(agent), previous)).collect();
+        let previous = previous.spread(theta.rows());
+        let previous = previous.host()?;
+        let along: Vec<Vec<f32>> =
+            (0..theta.rows()).map(|agent| difference(theta.row(agent), previous.row(agent))).collect();
         let current = batch.passes(|agent| theta.row(agent));
         let (logs, current_logs) = (batch.logs(&batch.own), batch.logs(&current));
         let (weights, seen) = batch.weights(&current_logs, &logs);
