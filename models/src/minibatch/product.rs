@@ -1,0 +1,102 @@
+//! A matrix product in the processor's vectors, for matrices that fit its caches.
+//!
+//! C = A B with sixteen columns in a vector: an element of A is spread over the lanes and multiplied
+//! with a row of B, so that neither has to be rearranged. Sums stay in registers, a tile of them at a
+//! time, and are added in the order of k: they are the same on every processor.
+
+use fedrl_core::wide::{Lanes, Machine};
+use fedrl_core::{LANES, Wide};
+
+/// Sixteen neighbouring numbers of a row.
+pub(super) type Pack = [f32; LANES];
+
+/// A: its element in row i and column k is `numbers[i · row + k · column]`.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub(super) numbers: &'a [f32],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row: usize,
+    pub(super) column: usize,
+}
+
+/// B, or C: rows of `width` packs.
+#[derive(Clone, Copy)]
+pub(super) struct Right<'a> {
+    pub(super) packs: &'a [Pack],
+    pub(super) width: usize,
+}
+
+/// Gives A B to `store`, a row's neighbouring packs at a time: row, first pack, sums. `start` is what
+/// the sums of a row begin with.
+#[inline(always)]
+pub(super) fn product<M: Machine>(
+    left: Left,
+    right: Right,
+    start: impl Fn(usize) -> f32,
+    mut store: impl FnMut(usize, usize, &[Lanes<M>]),
+) {
+    let mut pack = 0;
+    while pack + 4 <= right.width {
+        rows::<M, 4, 4>(left, right, pack, &start, &mut store);
+        pack += 4;
+    }
+    while pack < right.width {
+        rows::<M, 8, 1>(left, right, pack, &start, &mut store);
+        pack += 1;
+    }
+}
+
+/// All rows of `C` packs from `pack` on, `R` at a time as long as there are so many.
+#[inline(always)]
+fn rows<M: Machine, const R: usize, const C: usize>(
+    left: Left,
+    right: Right,
+    pack: usize,
+    start: &impl Fn(usize) -> f32,
+    store: &mut impl FnMut(usize, usize, &[Lanes<M>]),
+) {
+    let mut row = 0;
+    while row + R <= left.rows {
+        tile::<M, R, C>(left, right, (row, pack), start, store);
+        row += R;
+    }
+    while row + 2 <= left.rows {
+        tile::<M, 2, C>(left, right, (row, pack), start, store);
+        row += 2;
+    }
+    if row < left.rows {
+        tile::<M, 1, C>(left, right, (row, pack), start, store);
+    }
+}
+
+#[inline(always)]
+fn tile<M: Machine, const R: usize, const C: usize>(
+    left: Left,
+    right: Right,
+    (row, pack): (usize, usize),
+    start: &impl Fn(usize) -> f32,
+    store: &mut impl FnMut(usize, usize, &[Lanes<M>]),
+) {
+    let mut sums = [[Lanes::<M>::default(); C]; R];
+    for r in 0..R {
+        sums[r] = [Lanes::constant(start(row + r)); C];
+    }
+    let numbers = &left.numbers[row * left.row..];
+    for k in 0..left.columns {
+        let packs = &right.packs[k * right.width + pack..][..C];
+        let mut across = [Lanes::<M>::default(); C];
+        for c in 0..C {
+            across[c] = Lanes::from_array(packs[c]);
+        }
+        for r in 0..R {
+            let factor = Lanes::constant(numbers[r * left.row + k * left.column]);
+            for c in 0..C {
+                sums[r][c] = Lanes::multiply_add(factor, across[c], sums[r][c]);
+            }
+        }
+    }
+    for r in 0..R {
+        store(row + r, pack, &sums[r]);
+    }
+}
