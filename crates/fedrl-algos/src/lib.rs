@@ -13,12 +13,13 @@ mod importance;
 mod metrics;
 pub mod momentum;
 mod registry;
+pub mod value;
 mod vector;
 mod world;
 
 pub use algorithm::{Algorithm, AlgorithmError, Round, ServerState};
 pub use estimates::{Corrected, Estimate, Estimates, Exact, Experience, Foreign, Fused, Request, Sampled, Tabular};
 pub use estimator::{Advantage, Estimator, Weighing};
-pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
+pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics, ValueMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};
 pub use world::{Agent, Divergence, Exchange, World};

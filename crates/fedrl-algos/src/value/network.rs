@@ -1,0 +1,129 @@
+//! A Q-network as columns of an agent's parameters.
+//!
+//! An agent's columns are `[body | head | embedding]`: every layer but the last, the last layer, and
+//! for PerDQNAvg a few numbers that join what the agent observes. Shared columns come first.
+
+use std::ops::Range;
+
+use fedrl_core::random::Key;
+use fedrl_models::{Initialisation, Mlp, Policy};
+use rand::RngExt;
+
+use super::strategy::{Shares, Strategy};
+
+/// A Q-network: Q(s, a) is output a for the input (s, e_i).
+#[derive(Debug, Clone)]
+pub struct QNetwork {
+    /// From what an agent sees, its embedding included, to action values.
+    pub network: Mlp,
+    /// Numbers in an embedding; none but for PerDQNAvg.
+    pub embedding: usize,
+    /// The policy that it stands for: greedy in the same action values.
+    policy: Mlp,
+    shared: usize,
+}
+
+impl QNetwork {
+    /// The network that `strategy` trains for policies of the form of `policy`, among so many `agents`.
+    pub fn new(policy: &Policy, strategy: Strategy, agents: usize) -> Self {
+        // ⌈log₂ N⌉ numbers can tell N agents apart (Jin et al. 2022, §5).
+        let embedding = if strategy.embeds { agents.next_power_of_two().ilog2() as usize } else { 0 };
+        let mut widths = policy.widths();
+        widths[0] += embedding;
+        let biased = policy.network.layers().iter().any(|layer| !layer.bias.is_empty());
+        let network = Mlp::new(&widths, policy.network.activation(), biased);
+        let mut this = QNetwork { network, embedding, policy: policy.network.clone(), shared: 0 };
+        this.shared = match strategy.shares {
+            Shares::Nothing => 0,
+            Shares::Representation => this.body().end,
+            Shares::Network => this.network.parameter_count(),
+        };
+        this
+    }
+
+    /// Columns in all.
+    pub fn columns(&self) -> usize {
+        self.network.parameter_count() + self.embedding
+    }
+
+    /// How many columns, from the first, are shared.
+    pub fn shared(&self) -> usize {
+        self.shared
+    }
+
+    /// Columns of the representation.
+    pub fn body(&self) -> Range<usize> {
+        0..self.head().start
+    }
+
+    /// Columns of the last layer.
+    pub fn head(&self) -> Range<usize> {
+        let start = self.network.layers().last().map_or(0, |layer| layer.weight.start);
+        start..self.network.parameter_count()
+    }
+
+    /// Columns of the embedding.
+    pub fn embedded(&self) -> Range<usize> {
+        self.network.parameter_count()..self.columns()
+    }
+
+    /// How many numbers the agent sees.
+    pub fn observation(&self) -> usize {
+        self.policy.layers()[0].inputs
+    }
+
+    /// How many actions there are.
+    pub fn actions(&self) -> usize {
+        self.policy.layers().last().map_or(0, |layer| layer.outputs)
+    }
+
+    /// An agent's columns to begin with, from initial parameters `theta` of the policy. What an
+    /// embedding is multiplied with comes from `common`, the embedding itself from `own`.
+    pub(super) fn initial(&self, theta: &[f32], common: Key, own: Key) -> Vec<f32> {
+        if self.embedding == 0 {
+            return theta.to_vec();
+        }
+        let mut columns = Initialisation::UniformFanIn.draw(&self.network, common);
+        let mut rng = own.rng();
+        columns.extend((0..self.embedding).map(|_| 2.0 * rng.random::<f32>() - 1.0));
+        for (wide, narrow) in self.network.layers().iter().zip(self.policy.layers()) {
+            for unit in 0..wide.outputs {
+                let (to, from) = (wide.weight.start + unit * wide.inputs, narrow.weight.start + unit * narrow.inputs);
+                columns[to..to + narrow.inputs].copy_from_slice(&theta[from..from + narrow.inputs]);
+            }
+            columns[wide.bias.clone()].copy_from_slice(&theta[narrow.bias.clone()]);
+        }
+        columns
+    }
+
+    /// The parameters of the policy that is greedy in an agent's action values: an embedding is a
+    /// constant input, so what it adds to the first layer is bias.
+    pub(super) fn policy(&self, columns: &[f32]) -> Vec<f32> {
+        if self.embedding == 0 {
+            return columns.to_vec();
+        }
+        let mut theta = vec![0.0; self.policy.parameter_count()];
+        for (wide, narrow) in self.network.layers().iter().zip(self.policy.layers()) {
+            for unit in 0..wide.outputs {
+                let row = &columns[wide.weight.start + unit * wide.inputs..][..wide.inputs];
+                let (seen, added) = row.split_at(narrow.inputs);
+                theta[narrow.weight.start + unit * narrow.inputs..][..narrow.inputs].copy_from_slice(seen);
+                let embedding = &columns[self.embedded()];
+                let constant: f32 = added.iter().zip(embedding).map(|(w, e)| w * e).sum();
+                theta[narrow.bias.start + unit] = columns[wide.bias.start + unit] + constant;
+            }
+        }
+        theta
+    }
+
+    /// dL/de = W_eᵀ dL/db of the first layer, where W_e is what the embedding e is multiplied with: to the
+    /// sums that follow, W_e e is what a bias is.
+    pub(super) fn embed_gradient(&self, columns: &[f32], gradient: &mut [f32]) {
+        let first = &self.network.layers()[0];
+        for number in 0..self.embedding {
+            let weight = |unit: usize| columns[first.weight.start + unit * first.inputs + self.observation() + number];
+            let of = |unit: usize| weight(unit) * gradient[first.bias.start + unit];
+            gradient[self.embedded().start + number] = (0..first.outputs).map(of).sum();
+        }
+    }
+}
