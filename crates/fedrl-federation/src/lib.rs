@@ -94,11 +94,16 @@ pub trait ResidentHalf<Agent> {
     type Broadcast: Message;
     /// What stays with the agent from round to round, where it is.
     type State;
-    /// What the agent answers.
-    type Upload: Message;
+    /// What the agent answers: a view of the part of its state that it shares.
+    type Upload<'s>: Message
+    where
+        Self: 's;
 
-    /// Works through one exchange.
-    fn answer(&self, broadcast: &Self::Broadcast, agent: &Agent, state: &mut Self::State) -> Self::Upload;
+    /// Hears the server and works.
+    fn work(&self, broadcast: &Self::Broadcast, agent: &Agent, state: &mut Self::State);
+
+    /// What it says then.
+    fn upload<'s>(&'s self, state: &'s Self::State) -> Self::Upload<'s>;
 }
 
 /// The server's half: `(State, Uploads) → State`, and what it says of a state.

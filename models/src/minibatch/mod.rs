@@ -15,7 +15,7 @@ use fedrl_core::wide::{Lanes, Machine, Task, run_on_widest};
 use fedrl_core::{LANES, Wide};
 
 use crate::{Activation, Layer, Mlp};
-use product::{Left, Pack, Right, product};
+use product::{Left, Pack, Right, Sink, product};
 pub use single::Single;
 
 /// A network and the memory for its passes over a batch of inputs.
@@ -52,9 +52,11 @@ impl Minibatch {
         }
     }
 
-    /// One component of every sample's input, to be set before [`Minibatch::forward`].
-    pub fn input_mut(&mut self, component: usize) -> &mut [f32] {
-        &mut row_mut(&mut self.values[0], component, self.width)[..self.samples]
+    /// Sets the input of one sample.
+    pub fn set_input(&mut self, sample: usize, input: impl IntoIterator<Item = f32>) {
+        let (pack, lane) = (sample / LANES, sample % LANES);
+        let rows = self.values[0].chunks_exact_mut(self.width);
+        rows.zip(input).for_each(|(row, x)| row[pack][lane] = x);
     }
 
     /// One output for every sample, after [`Minibatch::forward`].
@@ -116,19 +118,35 @@ fn layer_forward<M: Machine>(
     outputs: &mut [Pack],
 ) {
     let bias = &theta[layer.bias.clone()];
-    let start = |unit: usize| if bias.is_empty() { 0.0 } else { bias[unit] };
-    let store = |unit: usize, pack: usize, sums: &[Lanes<M>]| {
-        let at = unit * inputs.width + pack;
-        for (y, &z) in outputs[at..at + sums.len()].iter_mut().zip(sums) {
-            *y = match activation {
+    product::<M>(weights(layer, theta), inputs, Values { bias, activation, width: inputs.width, outputs });
+}
+
+/// Sums becoming the values of a layer.
+struct Values<'a> {
+    bias: &'a [f32],
+    activation: Option<Activation>,
+    width: usize,
+    outputs: &'a mut [Pack],
+}
+
+impl<M: Machine> Sink<M> for Values<'_> {
+    #[inline(always)]
+    fn start(&self, unit: usize) -> f32 {
+        if self.bias.is_empty() { 0.0 } else { self.bias[unit] }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, unit: usize, pack: usize, sums: &[Lanes<M>]) {
+        let outputs = &mut self.outputs[unit * self.width + pack..][..sums.len()];
+        for (y, &z) in outputs.iter_mut().zip(sums) {
+            let value = match self.activation {
                 Some(Activation::Relu) => Lanes::greater(z, Lanes::constant(0.0)),
                 Some(Activation::Tanh) => Lanes::hyperbolic_tangent(z),
                 None => z,
-            }
-            .to_array();
+            };
+            *y = value.to_array();
         }
-    };
-    product::<M>(weights(layer, theta), inputs, start, store);
+    }
 }
 
 /// W, `[outputs, inputs]`.
@@ -178,19 +196,36 @@ fn layer_backward<M: Machine>(
 ) {
     let Left { numbers, rows, columns, .. } = weights(layer, theta);
     let transposed = Left { numbers, rows: columns, columns: rows, row: 1, column: columns };
-    let store = |unit: usize, pack: usize, sums: &[Lanes<M>]| {
-        let at = unit * slopes.width + pack;
-        let places = at..at + sums.len();
-        for ((dz, y), &dy) in inward[places.clone()].iter_mut().zip(&values[places]).zip(sums) {
+    product::<M>(transposed, slopes, Slopes { activation, width: slopes.width, values, inward });
+}
+
+/// Sums becoming the slopes before a nonlinearity.
+struct Slopes<'a> {
+    activation: Activation,
+    width: usize,
+    values: &'a [Pack],
+    inward: &'a mut [Pack],
+}
+
+impl<M: Machine> Sink<M> for Slopes<'_> {
+    #[inline(always)]
+    fn start(&self, _unit: usize) -> f32 {
+        0.0
+    }
+
+    #[inline(always)]
+    fn store(&mut self, unit: usize, pack: usize, sums: &[Lanes<M>]) {
+        let places = unit * self.width + pack..unit * self.width + pack + sums.len();
+        let values = &self.values[places.clone()];
+        for ((dz, y), &dy) in self.inward[places].iter_mut().zip(values).zip(sums) {
             let (y, zero) = (Lanes::from_array(*y), Lanes::constant(0.0));
-            *dz = match activation {
+            let slope = match self.activation {
                 Activation::Relu => Lanes::choose_less(zero, y, dy, zero),
                 Activation::Tanh => dy * (Lanes::constant(1.0) - y * y),
-            }
-            .to_array();
+            };
+            *dz = slope.to_array();
         }
-    };
-    product::<M>(transposed, slopes, |_| 0.0, store);
+    }
 }
 
 /// dL/dW = dz xᵀ and dL/db = the sum of dz over samples, into their places.
@@ -201,14 +236,7 @@ fn weight_gradient<M: Machine>(layer: &Layer, slopes: &[Pack], width: usize, tur
         Left { numbers: slopes.as_flattened(), rows: layer.outputs, columns: samples, row: samples, column: 1 };
     let inputs = Right { packs: turned, width: layer.inputs.div_ceil(LANES) };
     let weights = &mut gradient[layer.weight.clone()];
-    let store = |unit: usize, pack: usize, sums: &[Lanes<M>]| {
-        let row = &mut weights[unit * layer.inputs..][..layer.inputs];
-        for (numbers, sum) in row[pack * LANES..].chunks_mut(LANES).zip(sums) {
-            let sum = sum.to_array();
-            if numbers.len() == LANES { numbers.copy_from_slice(&sum) } else { copy_beginning(numbers, &sum) }
-        }
-    };
-    product::<M>(left, inputs, |_| 0.0, store);
+    product::<M>(left, inputs, Weights { inputs: layer.inputs, weights });
 
     for (unit, bias) in gradient[layer.bias.clone()].iter_mut().enumerate() {
         let mut sum = Lanes::<M>::default();
@@ -216,6 +244,28 @@ fn weight_gradient<M: Machine>(layer: &Layer, slopes: &[Pack], width: usize, tur
             sum += Lanes::from_array(*pack);
         }
         *bias = total(sum.to_array());
+    }
+}
+
+/// Sums becoming the gradient of a layer's weights.
+struct Weights<'a> {
+    inputs: usize,
+    weights: &'a mut [f32],
+}
+
+impl<M: Machine> Sink<M> for Weights<'_> {
+    #[inline(always)]
+    fn start(&self, _unit: usize) -> f32 {
+        0.0
+    }
+
+    #[inline(always)]
+    fn store(&mut self, unit: usize, pack: usize, sums: &[Lanes<M>]) {
+        let row = &mut self.weights[unit * self.inputs..][..self.inputs];
+        for (numbers, sum) in row[pack * LANES..].chunks_mut(LANES).zip(sums) {
+            let sum = sum.to_array();
+            if numbers.len() == LANES { numbers.copy_from_slice(&sum) } else { copy_beginning(numbers, &sum) }
+        }
     }
 }
 

@@ -27,46 +27,42 @@ pub(super) struct Right<'a> {
     pub(super) width: usize,
 }
 
-/// Gives A B to `store`, a row's neighbouring packs at a time: row, first pack, sums. `start` is what
-/// the sums of a row begin with.
+/// Where a product goes. A trait and no closures, since those are not compiled for the vectors.
+pub(super) trait Sink<M: Machine> {
+    /// What the sums of a row begin with.
+    fn start(&self, row: usize) -> f32;
+    /// Takes the sums of a row's neighbouring packs, from `pack` on.
+    fn store(&mut self, row: usize, pack: usize, sums: &[Lanes<M>]);
+}
+
+/// Gives A B to `sink`.
 #[inline(always)]
-pub(super) fn product<M: Machine>(
-    left: Left,
-    right: Right,
-    start: impl Fn(usize) -> f32,
-    mut store: impl FnMut(usize, usize, &[Lanes<M>]),
-) {
+pub(super) fn product<M: Machine>(left: Left, right: Right, mut sink: impl Sink<M>) {
     let mut pack = 0;
     while pack + 4 <= right.width {
-        rows::<M, 4, 4>(left, right, pack, &start, &mut store);
+        rows::<M, 4, 4>(left, right, pack, &mut sink);
         pack += 4;
     }
     while pack < right.width {
-        rows::<M, 8, 1>(left, right, pack, &start, &mut store);
+        rows::<M, 8, 1>(left, right, pack, &mut sink);
         pack += 1;
     }
 }
 
 /// All rows of `C` packs from `pack` on, `R` at a time as long as there are so many.
 #[inline(always)]
-fn rows<M: Machine, const R: usize, const C: usize>(
-    left: Left,
-    right: Right,
-    pack: usize,
-    start: &impl Fn(usize) -> f32,
-    store: &mut impl FnMut(usize, usize, &[Lanes<M>]),
-) {
+fn rows<M: Machine, const R: usize, const C: usize>(left: Left, right: Right, pack: usize, sink: &mut impl Sink<M>) {
     let mut row = 0;
     while row + R <= left.rows {
-        tile::<M, R, C>(left, right, (row, pack), start, store);
+        tile::<M, R, C>(left, right, (row, pack), sink);
         row += R;
     }
     while row + 2 <= left.rows {
-        tile::<M, 2, C>(left, right, (row, pack), start, store);
+        tile::<M, 2, C>(left, right, (row, pack), sink);
         row += 2;
     }
     if row < left.rows {
-        tile::<M, 1, C>(left, right, (row, pack), start, store);
+        tile::<M, 1, C>(left, right, (row, pack), sink);
     }
 }
 
@@ -75,12 +71,11 @@ fn tile<M: Machine, const R: usize, const C: usize>(
     left: Left,
     right: Right,
     (row, pack): (usize, usize),
-    start: &impl Fn(usize) -> f32,
-    store: &mut impl FnMut(usize, usize, &[Lanes<M>]),
+    sink: &mut impl Sink<M>,
 ) {
     let mut sums = [[Lanes::<M>::default(); C]; R];
     for r in 0..R {
-        sums[r] = [Lanes::constant(start(row + r)); C];
+        sums[r] = [Lanes::constant(sink.start(row + r)); C];
     }
     let numbers = &left.numbers[row * left.row..];
     for k in 0..left.columns {
@@ -97,6 +92,6 @@ fn tile<M: Machine, const R: usize, const C: usize>(
         }
     }
     for r in 0..R {
-        store(row + r, pack, &sums[r]);
+        sink.store(row + r, pack, &sums[r]);
     }
 }

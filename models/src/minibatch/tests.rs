@@ -29,7 +29,7 @@ impl Problem {
     fn forward(&self) -> Minibatch {
         let mut batch = Minibatch::new(&self.network, self.inputs.len());
         for (sample, input) in self.inputs.iter().enumerate() {
-            input.iter().enumerate().for_each(|(component, &x)| batch.input_mut(component)[sample] = x);
+            batch.set_input(sample, input.iter().copied());
         }
         batch.forward(&self.theta);
         batch

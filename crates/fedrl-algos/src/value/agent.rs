@@ -75,19 +75,24 @@ impl<'a> ResidentHalf<Agent<f32>> for Iterations<'a> {
     /// Nothing, between exchanges.
     type Broadcast = Shared;
     type State = Resident<'a>;
-    type Upload = Upload;
+    type Upload<'s>
+        = Upload<'s>
+    where
+        Self: 's;
 
-    fn answer(&self, broadcast: &Shared, agent: &Agent<f32>, resident: &mut Resident<'a>) -> Upload {
+    fn work(&self, broadcast: &Shared, agent: &Agent<f32>, resident: &mut Resident<'a>) {
         broadcast.write(&mut resident.learner);
         resident.visits.fill(0);
         for t in self.span.clone() {
             self.iteration(t, agent, resident);
         }
+    }
+
+    fn upload<'s>(&'s self, resident: &'s Resident<'a>) -> Upload<'s> {
         if !self.told {
             return Upload::default();
         }
-        let shared = Shared::of(&resident.learner, self.network.shared(), self.config.moments);
-        Upload { shared, visits: resident.visits.clone() }
+        Upload::of(&resident.learner, self.network.shared(), self.config.moments, &resident.visits)
     }
 }
 

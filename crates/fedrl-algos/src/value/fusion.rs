@@ -45,9 +45,8 @@ impl Teacher<'_> {
         let scale = 2.0 / self.config.batch as f32;
         for update in 0..self.fusion.updates {
             draw(self.key.child([1, 0, 0, 0]), update, lesson.observations.len() as u32, &mut places);
-            for component in 0..self.network.observation() {
-                let inputs = batch.input_mut(component).iter_mut().zip(&places);
-                inputs.for_each(|(x, &place)| *x = lesson.observations[place][component]);
+            for (sample, &place) in places.iter().enumerate() {
+                batch.set_input(sample, lesson.observations[place].iter().copied());
             }
             batch.forward(&theta);
             for action in 0..self.network.actions() {

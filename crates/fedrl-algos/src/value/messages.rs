@@ -6,7 +6,7 @@ use fedrl_federation::{Message, vector_bytes};
 use super::config::Moments;
 use super::state::Learner;
 
-/// Shared columns, and Adam's moments of them; empty where they are not sent.
+/// Shared columns, and Adam's moments of them; empty where they are not sent. What the server has and says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shared {
     pub(super) theta: Vec<f32>,
@@ -15,16 +15,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The first `columns` columns of an agent's, with their moments if these are averaged.
-    pub(super) fn of(learner: &Learner, columns: usize, moments: Moments) -> Self {
-        let moments = if moments == Moments::Averaged { columns } else { 0 };
-        Shared {
-            theta: learner.theta[..columns].to_vec(),
-            first: learner.first[..moments].to_vec(),
-            second: learner.second[..moments].to_vec(),
-        }
-    }
-
     /// Puts them in the places of an agent's.
     pub(super) fn write(&self, learner: &mut Learner) {
         learner.theta[..self.theta.len()].copy_from_slice(&self.theta);
@@ -39,26 +29,41 @@ impl Message for Shared {
     }
 
     fn is_finite(&self) -> bool {
-        // Without a way out in the middle, so that many numbers are looked at at once.
-        let finite = |numbers: &[f32]| numbers.iter().fold(true, |all, x| all & x.is_finite());
-        finite(&self.theta) && finite(&self.first) && finite(&self.second)
+        [&self.theta, &self.first, &self.second].into_iter().all(|numbers| finite(numbers))
     }
 }
 
-/// What an agent answers.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Upload {
-    pub(super) shared: Shared,
+/// What an agent answers: the same of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Upload<'s> {
+    pub(super) theta: &'s [f32],
+    pub(super) first: &'s [f32],
+    pub(super) second: &'s [f32],
     /// Visits to every region since the last exchange, where they weigh.
-    pub(super) visits: Vec<u32>,
+    pub(super) visits: &'s [u32],
 }
 
-impl Message for Upload {
+impl<'s> Upload<'s> {
+    /// The first `columns` columns of an agent's, with their moments if these are averaged.
+    pub(super) fn of(learner: &'s Learner, columns: usize, moments: Moments, visits: &'s [u32]) -> Self {
+        let moments = if moments == Moments::Averaged { columns } else { 0 };
+        let (theta, first, second) =
+            (&learner.theta[..columns], &learner.first[..moments], &learner.second[..moments]);
+        Upload { theta, first, second, visits }
+    }
+}
+
+impl Message for Upload<'_> {
     fn bytes(&self) -> u64 {
-        self.shared.bytes() + vector_bytes(&self.visits)
+        vector_bytes(self.theta) + vector_bytes(self.first) + vector_bytes(self.second) + vector_bytes(self.visits)
     }
 
     fn is_finite(&self) -> bool {
-        self.shared.is_finite()
+        [self.theta, self.first, self.second].into_iter().all(finite)
     }
+}
+
+/// Whether all numbers are finite: without a way out in the middle, so that many are looked at at once.
+fn finite(numbers: &[f32]) -> bool {
+    numbers.iter().fold(true, |all, x| all & x.is_finite())
 }

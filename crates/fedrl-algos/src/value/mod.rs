@@ -129,44 +129,40 @@ impl Algorithm<f32> for ValueLearning {
     }
 }
 
-/// One exchange: every participant hears `broadcast`, works, and answers.
-fn exchange<'a>(
-    world: &World<f32>,
-    half: &Iterations<'a>,
-    broadcast: &Shared,
-    present: &mut [Participant<'a>],
-) -> Vec<Upload> {
-    let answer = |Participant { resident, report }: &mut Participant<'a>| {
+/// Every participant hears `broadcast`, works, and says something.
+fn work<'a>(world: &World<f32>, half: &Iterations<'a>, broadcast: &Shared, present: &mut [Participant<'a>]) {
+    let one = |Participant { resident, report }: &mut Participant<'a>| {
         let started = Instant::now();
-        let upload = half.answer(broadcast, &world.agents[report.agent], resident);
+        half.work(broadcast, &world.agents[report.agent], resident);
+        let upload = half.upload(resident);
         report.bytes_down += broadcast.bytes();
         report.bytes_up += upload.bytes();
         report.diverged = !upload.is_finite();
         report.metrics.seconds += started.elapsed().as_secs_f64();
-        upload
     };
-    present.par_iter_mut().with_max_len(1).map(answer).collect()
+    present.par_iter_mut().with_max_len(1).for_each(one);
 }
 
-/// Leaves out agents that diverged, and what they said, or ends the run.
+/// Leaves out agents that diverged, or ends the run.
 fn leave_out(
     on_divergence: Divergence,
     present: &mut Vec<Participant>,
-    uploads: &mut Vec<Upload>,
     reports: &mut Vec<AgentReport>,
 ) -> Result<(), AlgorithmError> {
     let Some(lost) = present.iter().find(|participant| participant.report.diverged) else { return Ok(()) };
     if on_divergence == Divergence::Stop {
         return Err(AlgorithmError::Diverged { agent: lost.report.agent });
     }
-    let mut diverged = present.iter().map(|participant| participant.report.diverged);
-    uploads.retain(|_| diverged.next() == Some(false));
-    let lost = present.extract_if(.., |participant| participant.report.diverged);
-    reports.extend(lost.map(Participant::report));
+    reports.extend(present.extract_if(.., |participant| participant.report.diverged).map(Participant::report));
     Ok(())
 }
 
-impl Participant<'_> {
+impl<'a> Participant<'a> {
+    /// How far what it says is from what the server has.
+    fn drift(&mut self, half: &Iterations<'a>, shared: &Shared) {
+        self.report.metrics.drift = norm(&difference(half.upload(&self.resident).theta, &shared.theta));
+    }
+
     /// What is told of it at the end.
     fn report(mut self) -> AgentReport {
         self.report.metrics.learned(self.resident.observed);
@@ -206,22 +202,21 @@ impl ValueLearning {
             let until = (t + 1).next_multiple_of(period).min(end);
             half.span = t..until;
             half.told = until.is_multiple_of(period) && self.strategy.shares != Shares::Nothing;
-            let server = self.server(world, until);
-            let broadcast =
-                if t.is_multiple_of(period) { server.broadcast(&next.shared) } else { Shared::default() };
-            let mut uploads = exchange(world, &half, &broadcast, &mut present);
-            leave_out(world.on_divergence, &mut present, &mut uploads, &mut reports)?;
-            if half.told && !uploads.is_empty() {
-                for (participant, upload) in present.iter_mut().zip(&uploads).filter(|_| until == end) {
-                    participant.report.metrics.drift = norm(&difference(&upload.shared.theta, &next.shared.theta));
+            let broadcast = if t.is_multiple_of(period) { next.shared.clone() } else { Shared::default() };
+            work(world, &half, &broadcast, &mut present);
+            leave_out(world.on_divergence, &mut present, &mut reports)?;
+            if half.told && !present.is_empty() {
+                if until == end {
+                    present.iter_mut().for_each(|participant| participant.drift(&half, &next.shared));
                 }
-                next.shared = server.aggregate(&next.shared, &uploads);
+                let uploads: Vec<Upload> = present.iter().map(|agent| half.upload(&agent.resident)).collect();
+                next.shared = self.server(world, until).aggregate(&next.shared, &uploads);
             }
             next.iteration = until;
         }
         // What is personal was not looked at on its way.
         present.iter_mut().for_each(|agent| agent.report.diverged = !agent.resident.learner.is_finite());
-        leave_out(world.on_divergence, &mut present, &mut Vec::new(), &mut reports)?;
+        leave_out(world.on_divergence, &mut present, &mut reports)?;
         reports.extend(present.into_iter().map(Participant::report));
         reports.sort_by_key(|report| report.agent);
         for report in reports.iter().filter(|report| report.diverged) {

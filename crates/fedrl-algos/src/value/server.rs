@@ -16,36 +16,32 @@ pub(super) enum Server<'a> {
     Fusion(Teacher<'a>),
 }
 
-impl ServerHalf for Server<'_> {
+impl<'a> ServerHalf for Server<'a> {
     type State = Shared;
     type Broadcast = Shared;
-    type Upload = Upload;
+    type Upload = Upload<'a>;
 
     fn broadcast(&self, state: &Shared) -> Shared {
         state.clone()
     }
 
-    fn aggregate(&self, state: &Shared, uploads: &[Upload]) -> Shared {
-        let column = |of: fn(&Shared) -> &Vec<f32>| uploads.iter().map(move |upload| of(&upload.shared).as_slice());
+    fn aggregate(&self, state: &Shared, uploads: &[Upload<'a>]) -> Shared {
+        let theta = uploads.iter().map(|upload| upload.theta);
+        let first = uploads.iter().map(|upload| upload.first);
+        let second = uploads.iter().map(|upload| upload.second);
         match self {
-            Server::Mean => Shared {
-                theta: mean(column(|shared| &shared.theta)),
-                first: mean(column(|shared| &shared.first)),
-                second: mean(column(|shared| &shared.second)),
-            },
+            Server::Mean => Shared { theta: mean(theta), first: mean(first), second: mean(second) },
             Server::ByVisits(step_size) => {
-                let visits: Vec<&[u32]> = uploads.iter().map(|upload| upload.visits.as_slice()).collect();
+                let visits: Vec<&[u32]> = uploads.iter().map(|upload| upload.visits).collect();
                 let weights = weights(&visits, *step_size);
-                let mean = |of| weighted_mean(weights.iter().copied().zip(column(of)));
                 Shared {
-                    theta: mean(|shared| &shared.theta),
-                    first: mean(|shared| &shared.first),
-                    second: mean(|shared| &shared.second),
+                    theta: weighted_mean(&weights, theta),
+                    first: weighted_mean(&weights, first),
+                    second: weighted_mean(&weights, second),
                 }
             }
             Server::Fusion(teacher) => {
-                let networks: Vec<&[f32]> = column(|shared| &shared.theta).collect();
-                let theta = teacher.fuse(&state.theta, &networks);
+                let theta = teacher.fuse(&state.theta, &theta.collect::<Vec<_>>());
                 // Moments of other parameters mean nothing to these.
                 let zeros = vec![0.0; state.first.len()];
                 Shared { theta, first: zeros.clone(), second: zeros }

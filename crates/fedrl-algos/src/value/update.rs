@@ -4,8 +4,8 @@ use fedrl_models::minibatch::{Minibatch, Single};
 
 use super::adam::Adam;
 use super::network::QNetwork;
+use super::replay::Remembered;
 use super::state::Learner;
-use crate::vector::norm;
 
 /// Which columns are updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) struct Workspace {
     online: Minibatch,
     target: Minibatch,
     gradient: Vec<f32>,
+    /// max Q⁻(s′, ·) of every transition.
+    best: Vec<f32>,
     /// Places of the minibatch in the replay memory.
     pub(super) places: Vec<usize>,
     /// What the agent sees.
@@ -48,6 +50,7 @@ impl Workspace {
             online: Minibatch::new(&network.network, batch),
             target: Minibatch::new(&network.network, batch),
             gradient: vec![0.0; network.columns()],
+            best: vec![0.0; batch],
             places: vec![0; batch],
             observation: seen.clone(),
             next: seen,
@@ -90,45 +93,39 @@ impl Workspace {
         let mut square = 0.0;
         for (columns, count) in parts {
             let gradient = &self.gradient[columns.clone()];
-            square += norm(gradient).powi(2);
             let theta = &mut learner.theta[columns.clone()];
             let (first, second) = (&mut learner.first[columns.clone()], &mut learner.second[columns]);
-            Adam { theta, first, second, gradient }.step(count, step_size);
+            square += Adam { theta, first, second, gradient }.step(count, step_size);
         }
         Done { loss, gradient_norm: square.sqrt() }
     }
 
     /// Writes the transitions in `places` into the networks' inputs, s and s′.
     fn recall(&mut self, network: &QNetwork, learner: &Learner) {
-        let (theirs, ours) = (&learner.target[network.embedded()], &learner.theta[network.embedded()]);
-        for component in 0..network.observation() {
-            let places = self.places.iter();
-            let (seen, next) = (self.online.input_mut(component), self.target.input_mut(component));
-            for ((place, seen), next) in places.zip(seen).zip(next) {
-                let transition = learner.replay.get(*place);
-                (*seen, *next) = (transition.observation[component], transition.next[component]);
-            }
-        }
-        for (number, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-            self.online.input_mut(network.observation() + number).fill(*ours);
-            self.target.input_mut(network.observation() + number).fill(*theirs);
+        let (ours, theirs) = (&learner.theta[network.embedded()], &learner.target[network.embedded()]);
+        for (sample, &place) in self.places.iter().enumerate() {
+            let Remembered { observation, next, .. } = learner.replay.get(place);
+            self.online.set_input(sample, observation.iter().chain(ours).copied());
+            self.target.set_input(sample, next.iter().chain(theirs).copied());
         }
     }
 
     /// δ = Q(s, a) − (r + γ max Q⁻(s′, ·)) of every transition: writes dL/dQ = 2δ/B where a was chosen, else 0,
     /// and returns the mean of δ².
     fn errors(&mut self, actions: usize, learner: &Learner, discount: f32) -> f64 {
-        let batch = self.places.len();
+        self.best.copy_from_slice(self.target.output(0));
         for action in 0..actions {
             self.online.slope_mut(action).fill(0.0);
+            let values = self.target.output(action);
+            self.best.iter_mut().zip(values).for_each(|(best, &value)| *best = best.max(value));
         }
+        let batch = self.places.len();
         let mut squares = 0.0;
-        for (sample, &place) in self.places.iter().enumerate() {
-            let transition = learner.replay.get(place);
-            let best = (0..actions).map(|action| self.target.output(action)[sample]).fold(f32::NEG_INFINITY, f32::max);
-            let future = if transition.terminated { 0.0 } else { discount * best };
-            let error = self.online.output(transition.action)[sample] - (transition.reward + future);
-            self.online.slope_mut(transition.action)[sample] = 2.0 * error / batch as f32;
+        for (sample, (&place, &best)) in self.places.iter().zip(&self.best).enumerate() {
+            let Remembered { action, reward, terminated, .. } = learner.replay.get(place);
+            let future = if terminated { 0.0 } else { discount * best };
+            let error = self.online.output(action)[sample] - (reward + future);
+            self.online.slope_mut(action)[sample] = 2.0 * error / batch as f32;
             squares += f64::from(error).powi(2);
         }
         squares / batch as f64
