@@ -67,10 +67,7 @@ pub trait ServerState<F>: Sized {
     ///
     /// # Errors
     /// The name of what is missing.
-    fn restore(
-        vectors: BTreeMap<String, Vec<F>>,
-        _counts: BTreeMap<String, Vec<u32>>,
-    ) -> Result<Self, &'static str> {
+    fn restore(vectors: BTreeMap<String, Vec<F>>, _counts: BTreeMap<String, Vec<u32>>) -> Result<Self, &'static str> {
         Self::from_vectors(vectors)
     }
 }

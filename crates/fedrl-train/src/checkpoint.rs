@@ -152,8 +152,9 @@ impl Checkpoint {
         let vectors = self.vectors.iter().map(|(name, x)| (name.as_str(), (Dtype::F32, numbers(x))));
         let counts = self.counts.iter().map(|(name, x)| (name.as_str(), (Dtype::U32, whole(x))));
         let bytes: BTreeMap<&str, (Dtype, Vec<u8>)> = vectors.chain(counts).collect();
-        let views =
-            bytes.iter().map(|(name, (kind, bytes))| Ok((*name, TensorView::new(*kind, vec![bytes.len() / 4], bytes)?)));
+        let views = bytes
+            .iter()
+            .map(|(name, (kind, bytes))| Ok((*name, TensorView::new(*kind, vec![bytes.len() / 4], bytes)?)));
         let views = views.collect::<Result<Vec<_>, _>>().map_err(other)?;
         let state = safetensors::serialize(views, None::<HashMap<String, String>>).map_err(other)?;
         let header = serde_json::to_vec_pretty(&self.header)?;

@@ -21,7 +21,8 @@ impl RoundMetrics {
         // An agent that diverged says nothing about how the others do.
         let sound: Vec<&AgentReport> = reports.iter().filter(|report| !report.diverged).collect();
         // Nor does one that has nothing to say: no episode of its ended, it has not begun to learn.
-        let of = |f: fn(&AgentMetrics) -> f64| sound.iter().map(move |report| f(&report.metrics)).filter(|x| !x.is_nan());
+        let of =
+            |f: fn(&AgentMetrics) -> f64| sound.iter().map(move |report| f(&report.metrics)).filter(|x| !x.is_nan());
         let mean_of = |f: fn(&AgentMetrics) -> f64| of(f).sum::<f64>() / of(f).count() as f64;
         let returns = || of(AgentMetrics::return_mean);
 
@@ -43,9 +44,16 @@ impl RoundMetrics {
         }
         if sound.iter().any(|report| report.metrics.values.is_some()) {
             put("train/episodes", json!(sound.iter().map(|report| report.metrics.lived.trajectories).sum::<usize>()));
-            put("train/loss_mean", json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, ValueMetrics::loss))));
-            put("train/exploration", json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.exploration))));
-            let step_size = |metrics: &AgentMetrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.step_size);
+            put(
+                "train/loss_mean",
+                json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, ValueMetrics::loss))),
+            );
+            put(
+                "train/exploration",
+                json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.exploration))),
+            );
+            let step_size =
+                |metrics: &AgentMetrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.step_size);
             put("train/learning_rate_mean", json!(mean_of(step_size)));
         }
         put("federation/participants", json!(reports.len()));
@@ -75,9 +83,8 @@ impl RoundMetrics {
             put("agents/importance_non_finite", weights(|w| json!(w.non_finite)));
         }
         if reports.iter().any(|report| report.metrics.values.is_some()) {
-            let values = |f: fn(&ValueMetrics) -> Value| {
-                per_agent(&move |r| r.metrics.values.as_ref().map_or(Value::Null, f))
-            };
+            let values =
+                |f: fn(&ValueMetrics) -> Value| per_agent(&move |r| r.metrics.values.as_ref().map_or(Value::Null, f));
             put("agents/returns", values(|values| json!(values.returns)));
             put("agents/loss", values(|values| json!(values.loss())));
             put("agents/learning_rate", values(|values| json!(values.step_size)));

@@ -168,7 +168,9 @@ impl Setup {
         let in_lanes = || -> Option<Box<dyn Estimates<f32>>> {
             Some(Box::new(Fused::new(engine.fused(&self.policy)?, &agents, batch)))
         };
-        let tensors = || -> Box<dyn Estimates<f32>> { Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None }) };
+        let tensors = || -> Box<dyn Estimates<f32>> {
+            Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None })
+        };
         if self.experiment.algorithm.value().is_some() {
             return self.world(tensors());
         }

@@ -232,8 +232,7 @@ impl<M: Machine> Sink<M> for Slopes<'_> {
 #[inline(always)]
 fn weight_gradient<M: Machine>(layer: &Layer, slopes: &[Pack], width: usize, turned: &[Pack], gradient: &mut [f32]) {
     let samples = width * LANES;
-    let left =
-        Left { numbers: slopes.as_flattened(), rows: layer.outputs, columns: samples, row: samples, column: 1 };
+    let left = Left { numbers: slopes.as_flattened(), rows: layer.outputs, columns: samples, row: samples, column: 1 };
     let inputs = Right { packs: turned, width: layer.inputs.div_ceil(LANES) };
     let weights = &mut gradient[layer.weight.clone()];
     product::<M>(left, inputs, Weights { inputs: layer.inputs, weights });

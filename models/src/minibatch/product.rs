@@ -74,24 +74,24 @@ fn tile<M: Machine, const R: usize, const C: usize>(
     sink: &mut impl Sink<M>,
 ) {
     let mut sums = [[Lanes::<M>::default(); C]; R];
-    for r in 0..R {
-        sums[r] = [Lanes::constant(sink.start(row + r)); C];
+    for (r, sums) in sums.iter_mut().enumerate() {
+        *sums = [Lanes::constant(sink.start(row + r)); C];
     }
     let numbers = &left.numbers[row * left.row..];
     for k in 0..left.columns {
         let packs = &right.packs[k * right.width + pack..][..C];
         let mut across = [Lanes::<M>::default(); C];
-        for c in 0..C {
-            across[c] = Lanes::from_array(packs[c]);
+        for (lanes, pack) in across.iter_mut().zip(packs) {
+            *lanes = Lanes::from_array(*pack);
         }
-        for r in 0..R {
+        for (r, sums) in sums.iter_mut().enumerate() {
             let factor = Lanes::constant(numbers[r * left.row + k * left.column]);
-            for c in 0..C {
-                sums[r][c] = Lanes::multiply_add(factor, across[c], sums[r][c]);
+            for (sum, &pack) in sums.iter_mut().zip(&across) {
+                *sum = Lanes::multiply_add(factor, pack, *sum);
             }
         }
     }
-    for r in 0..R {
-        sink.store(row + r, pack, &sums[r]);
+    for (r, sums) in sums.iter().enumerate() {
+        sink.store(row + r, pack, sums);
     }
 }

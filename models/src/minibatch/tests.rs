@@ -59,8 +59,14 @@ impl Problem {
 
 /// Widths around those of packs and tiles, batches that do not fill their vectors.
 fn problems() -> Vec<Problem> {
-    let shapes: [(&[usize], usize); 6] =
-        [(&[4, 8, 2], 3), (&[4, 128, 2], 64), (&[5, 17, 33, 3], 20), (&[1, 1], 1), (&[6, 40, 16, 16, 3], 70), (&[3, 2], 33)];
+    let shapes: [(&[usize], usize); 6] = [
+        (&[4, 8, 2], 3),
+        (&[4, 128, 2], 64),
+        (&[5, 17, 33, 3], 20),
+        (&[1, 1], 1),
+        (&[6, 40, 16, 16, 3], 70),
+        (&[3, 2], 33),
+    ];
     let activations = [(Activation::Relu, true), (Activation::Tanh, true), (Activation::Tanh, false)];
     let of = |&(widths, samples): &(&[usize], usize)| {
         activations.map(|(activation, biased)| problem(widths, activation, biased, samples))

@@ -7,11 +7,10 @@ use crate::Invalid;
 use crate::momentum::MOST;
 
 /// What becomes of Adam's moments of shared parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Moments {
     /// They are averaged with the parameters.
-    #[default]
     Averaged,
     /// Every agent keeps its own.
     Local,
@@ -31,7 +30,7 @@ pub struct Fusion {
 
 impl Default for Fusion {
     fn default() -> Self {
-        Fusion { every: 1000, samples: 2000, updates: 500 }
+        Fusion { every: 1000, samples: 2000, updates: 2000 }
     }
 }
 
@@ -91,9 +90,9 @@ pub struct ValueConfig {
     /// Episodes of the agent's own between two decays.
     #[serde(default = "hundred")]
     pub decay_episodes: u32,
-    /// What becomes of Adam's moments of shared parameters.
-    #[serde(default)]
-    pub moments: Moments,
+    /// What becomes of Adam's moments of shared parameters; by default they are averaged where parameters are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moments: Option<Moments>,
     /// Which parameters move together; by default as the algorithm has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updates: Option<Updates>,
@@ -134,7 +133,9 @@ impl ValueConfig {
     /// The same with everything said that `strategy` has a default for.
     pub fn completed(mut self, strategy: Strategy) -> Self {
         self.updates.get_or_insert(strategy.updates);
-        if strategy.aggregation == Aggregation::Fusion {
+        let fused = strategy.aggregation == Aggregation::Fusion;
+        self.moments.get_or_insert(if fused { Moments::Local } else { Moments::Averaged });
+        if fused {
             self.fusion.get_or_insert_default();
         }
         self
@@ -189,6 +190,10 @@ impl ValueConfig {
         if self.learning_starts as usize > self.replay {
             let expected = "at most `replay`: more is never remembered";
             return Err(Invalid { key: "learning_starts", value: self.learning_starts.to_string(), expected });
+        }
+        if self.moments == Some(Moments::Averaged) && strategy.aggregation == Aggregation::Fusion {
+            let expected = "\"local\": what is fused has no moments";
+            return Err(Invalid { key: "moments", value: "\"averaged\"".into(), expected });
         }
         if self.fusion.is_some() && strategy.aggregation != Aggregation::Fusion {
             return Err(Invalid { key: "fusion", value: "given".into(), expected: "nothing: it is lfrl's" });

@@ -45,10 +45,9 @@ pub struct Upload<'s> {
 
 impl<'s> Upload<'s> {
     /// The first `columns` columns of an agent's, with their moments if these are averaged.
-    pub(super) fn of(learner: &'s Learner, columns: usize, moments: Moments, visits: &'s [u32]) -> Self {
-        let moments = if moments == Moments::Averaged { columns } else { 0 };
-        let (theta, first, second) =
-            (&learner.theta[..columns], &learner.first[..moments], &learner.second[..moments]);
+    pub(super) fn of(learner: &'s Learner, columns: usize, moments: Option<Moments>, visits: &'s [u32]) -> Self {
+        let moments = if moments == Some(Moments::Averaged) { columns } else { 0 };
+        let (theta, first, second) = (&learner.theta[..columns], &learner.first[..moments], &learner.second[..moments]);
         Upload { theta, first, second, visits }
     }
 }

@@ -109,7 +109,7 @@ impl Algorithm<f32> for ValueLearning {
         let columns: Vec<Vec<f32>> =
             world.agents.iter().map(|agent| self.network.initial(&theta, common, own(agent.id))).collect();
         let shared = columns[0][..self.network.shared()].to_vec();
-        let moments = if self.config.moments == Moments::Averaged { vec![0.0; shared.len()] } else { Vec::new() };
+        let moments = if self.config.moments == Some(Moments::Averaged) { vec![0.0; shared.len()] } else { Vec::new() };
         let agents = Agents::new(columns, &self.network, &world.agents, self.config.replay);
         let shared = Shared { theta: shared, first: moments.clone(), second: moments };
         let mut state = ValueState { theta, policies: None, shared, iteration: 0, agents };

@@ -127,3 +127,52 @@ impl QNetwork {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fedrl_core::Space;
+    use fedrl_models::{Activation, PolicyConfig};
+
+    const KEY: Key = Key { low: 1, high: 2 };
+
+    fn policy() -> Policy {
+        let config = PolicyConfig { hidden: vec![6, 5], activation: Activation::Relu, ..PolicyConfig::default() };
+        let observation = Space::Box { low: vec![-1.0; 3], high: vec![1.0; 3] };
+        Policy::new(&config, &observation, &Space::Discrete { n: 2 }).unwrap()
+    }
+
+    #[test]
+    fn columns_are_shared_from_the_first_on() {
+        let policy = policy();
+        let shared = |strategy| QNetwork::new(&policy, strategy, 10).shared();
+        let head = 5 * 2 + 2;
+        assert_eq!(shared(Strategy::DQN), 0);
+        assert_eq!(shared(Strategy::FEDDQN), policy.parameter_count());
+        assert_eq!(shared(Strategy::PFEDDQN_REP), policy.parameter_count() - head);
+        // Four numbers tell ten agents apart: four more inputs for six units.
+        let embedding = QNetwork::new(&policy, Strategy::PER_DQN_AVG, 10);
+        assert_eq!(embedding.embedding, 4);
+        assert_eq!(embedding.shared(), policy.parameter_count() + 4 * 6);
+        assert_eq!(embedding.columns(), embedding.shared() + 4);
+    }
+
+    /// A policy without embeddings says what the network says of the same observation with them.
+    #[test]
+    fn an_embedding_is_a_bias_to_the_policy() {
+        let (policy, theta) = (policy(), policy().initial(KEY));
+        let network = QNetwork::new(&policy, Strategy::PER_DQN_AVG, 5);
+        let columns = network.initial(&theta, KEY, KEY.child([1, 0, 0, 0]));
+        assert_eq!(columns.len(), network.columns());
+        let seen = [0.3, -0.7, 0.9];
+        let input = [seen.as_slice(), &columns[network.embedded()]].concat();
+        let folded = network.policy(&columns);
+        assert_eq!(folded.len(), policy.parameter_count());
+        let (one, other) = (network.network.forward(&columns, &input), policy.network.forward(&folded, &seen));
+        assert!(one.iter().zip(&other).all(|(x, y)| (x - y).abs() < 1e-6), "{one:?} {other:?}");
+        // Agents begin with embeddings of their own in a network that they share.
+        let another = network.initial(&theta, KEY, KEY.child([2, 0, 0, 0]));
+        assert_eq!(another[..network.shared()], columns[..network.shared()]);
+        assert_ne!(another[network.embedded()], columns[network.embedded()]);
+    }
+}

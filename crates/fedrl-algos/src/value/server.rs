@@ -42,9 +42,7 @@ impl<'a> ServerHalf for Server<'a> {
             }
             Server::Fusion(teacher) => {
                 let theta = teacher.fuse(&state.theta, &theta.collect::<Vec<_>>());
-                // Moments of other parameters mean nothing to these.
-                let zeros = vec![0.0; state.first.len()];
-                Shared { theta, first: zeros.clone(), second: zeros }
+                Shared { theta, ..Shared::default() }
             }
         }
     }

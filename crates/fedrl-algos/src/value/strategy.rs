@@ -119,12 +119,8 @@ impl Strategy {
     pub const DQN: Strategy = Strategy { shares: Shares::Nothing, ..Strategy::FEDDQN };
     /// One network for all agents, averaged at every iteration; FedQ-K with several local steps
     /// (Khodadadian et al. 2022).
-    pub const FEDDQN: Strategy = Strategy {
-        shares: Shares::Network,
-        aggregation: Aggregation::Mean,
-        updates: Updates::Joint,
-        embeds: false,
-    };
+    pub const FEDDQN: Strategy =
+        Strategy { shares: Shares::Network, aggregation: Aggregation::Mean, updates: Updates::Joint, embeds: false };
     /// LFRL: knowledge fusion by confidence (Liu et al. 2019).
     pub const LFRL: Strategy = Strategy { aggregation: Aggregation::Fusion, ..Strategy::FEDDQN };
     /// PerDQNAvg: an embedding for each environment (Jin et al. 2022).

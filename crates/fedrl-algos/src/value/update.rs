@@ -84,7 +84,8 @@ impl Workspace {
         if part != Part::Head {
             learner.counts.body_steps += 1;
             network.embed_gradient(learner.theta, &mut self.gradient);
-            parts.extend([(network.body(), learner.counts.body_steps), (network.embedded(), learner.counts.body_steps)]);
+            parts
+                .extend([(network.body(), learner.counts.body_steps), (network.embedded(), learner.counts.body_steps)]);
         }
         if part != Part::Body {
             learner.counts.head_steps += 1;
@@ -129,5 +130,100 @@ impl Workspace {
             squares += f64::from(error).powi(2);
         }
         squares / batch as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay::Replay;
+    use super::super::state::Counts;
+    use super::super::strategy::Strategy;
+    use super::*;
+    use fedrl_core::Space;
+    use fedrl_models::{Activation, Policy, PolicyConfig};
+
+    /// A 1-1-2 network with ReLU, θ = [w, b | u_0, u_1, c_0, c_1], and an agent that remembers two transitions.
+    struct Small {
+        network: QNetwork,
+        theta: Vec<f32>,
+        target: Vec<f32>,
+        first: Vec<f32>,
+        second: Vec<f32>,
+        replay: Vec<f32>,
+    }
+
+    fn small() -> Small {
+        let config = PolicyConfig { hidden: vec![1], activation: Activation::Relu, ..PolicyConfig::default() };
+        let observation = Space::Box { low: vec![-1.0], high: vec![1.0] };
+        let policy = Policy::new(&config, &observation, &Space::Discrete { n: 2 }).unwrap();
+        let mut replay = vec![0.0; 2 * Replay::width(1)];
+        let mut ring = Replay::new(&mut replay, 1);
+        let first = Remembered { observation: &[1.0], next: &[2.0], action: 0, reward: 1.0, terminated: false };
+        let second = Remembered { observation: &[2.0], next: &[1.0], action: 1, reward: -1.0, terminated: true };
+        ring.store(0, first);
+        ring.store(1, second);
+        Small {
+            network: QNetwork::new(&policy, Strategy::PFEDDQN_REP, 1),
+            theta: vec![2.0, 1.0, 0.5, -1.0, 0.25, 0.0],
+            target: vec![1.0, 0.0, 1.0, 2.0, 0.0, 0.5],
+            first: vec![0.0; 6],
+            second: vec![0.0; 6],
+            replay,
+        }
+    }
+
+    impl Small {
+        /// An update of `part` from both transitions; the gradient that it took.
+        fn update(&mut self, part: Part) -> (Vec<f32>, Done) {
+            let (mut counts, mut episode_return) = (Counts::default(), 0.0);
+            let mut learner = Learner {
+                theta: &mut self.theta,
+                target: &mut self.target,
+                first: &mut self.first,
+                second: &mut self.second,
+                replay: Replay::new(&mut self.replay, 1),
+                state: &mut [],
+                episode_return: &mut episode_return,
+                counts: &mut counts,
+            };
+            let mut workspace = Workspace::new(&self.network, 2);
+            workspace.places = vec![0, 1];
+            let done = workspace.update(&self.network, &mut learner, part, 0.5, 0.1);
+            (workspace.gradient, done)
+        }
+    }
+
+    /// By hand, γ = ½. Hidden values: h(1) = 2 + 1 = 3, h(2) = 5.
+    /// Transition 0: Q(1, 0) = 0.5 · 3 + 0.25 = 1.75. Q⁻(2, ·) = (2, 4.5), so the target is 1 + ½ · 4.5 = 3.25 and
+    /// δ = −1.5. Transition 1: Q(2, 1) = −5; it ended, so the target is −1 and δ = −4.
+    /// Loss (2.25 + 16)/2 = 9.125. With B = 2, dL/dQ = δ: dL/du_0 = −1.5 · 3 = −4.5, dL/du_1 = −4 · 5 = −20,
+    /// dL/dc = (−1.5, −4). dL/dh = −1.5 · 0.5 = −0.75 and −4 · −1 = 4: dL/dw = −0.75 · 1 + 4 · 2 = 7.25, dL/db = 3.25.
+    /// Adam's first step is α times the sign of the gradient.
+    #[test]
+    fn an_update_by_hand() {
+        let mut small = small();
+        let (gradient, done) = small.update(Part::All);
+        assert_eq!(gradient, [7.25, 3.25, -4.5, -20.0, -1.5, -4.0]);
+        assert_eq!(done.loss, 9.125);
+        let norm = (7.25f64.powi(2) + 3.25f64.powi(2) + 4.5f64.powi(2) + 400.0 + 2.25 + 16.0).sqrt();
+        assert!((done.gradient_norm - norm).abs() < 1e-6);
+        let expected = [1.9, 0.9, 0.6, -0.9, 0.35, 0.1];
+        assert!(small.theta.iter().zip(expected).all(|(x, y): (&f32, f32)| (x - y).abs() < 1e-6), "{:?}", small.theta);
+    }
+
+    #[test]
+    fn an_update_of_one_part_leaves_every_byte_of_the_other() {
+        for (part, moved) in [(Part::Head, 2..6), (Part::Body, 0..2)] {
+            let (before, mut after) = (small(), small());
+            after.update(part);
+            for column in 0..6 {
+                let same = before.theta[column].to_bits() == after.theta[column].to_bits()
+                    && before.first[column].to_bits() == after.first[column].to_bits()
+                    && before.second[column].to_bits() == after.second[column].to_bits();
+                assert_eq!(same, !moved.contains(&column), "{part:?}, column {column}");
+            }
+            assert_eq!(before.target, after.target);
+            assert_eq!(before.replay, after.replay);
+        }
     }
 }

@@ -38,9 +38,9 @@ mod tests {
     /// and 2, shares 1/3 and 2/3. Means: 17/30 and 13/30.
     #[test]
     fn weights_by_hand() {
-        let weights = super::weights(&[&[2, 0, 0], &[0, 0, 1]], 0.5);
-        assert!((weights[0] - 17.0 / 30.0).abs() < 1e-12 && (weights[1] - 13.0 / 30.0).abs() < 1e-12, "{weights:?}");
-        assert_eq!(super::weights(&[&[0], &[0]], 0.5), [0.5, 0.5]);
+        let found = weights(&[&[2, 0, 0], &[0, 0, 1]], 0.5);
+        assert!((found[0] - 17.0 / 30.0).abs() < 1e-12 && (found[1] - 13.0 / 30.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(weights(&[&[0], &[0]], 0.5), [0.5, 0.5]);
     }
 
     #[test]

@@ -14,3 +14,4 @@ mod momentum;
 mod oracle;
 mod support;
 mod tabular;
+mod value;
