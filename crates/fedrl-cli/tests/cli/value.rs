@@ -9,8 +9,8 @@ use crate::support::{Place, tiny};
 
 const NAMES: [&str; 7] = ["pfeddqn-rep", "dqn", "feddqn", "fedq-k", "lfrl", "per-dqn-avg", "fedasynq-imavg"];
 
-/// Three poles, a network of 4 hidden units, six rounds of 40 iterations.
-fn experiment(name: &str) -> Place {
+/// Three poles, a network of 4 hidden units, six rounds of 40 iterations; with pieces of its text replaced.
+pub fn experiment(name: &str, edits: &[(&str, &str)]) -> Place {
     let momentum = "name = \"fedsvrpg-m\"\nbeta = 0.5\nlocal_steps = 2\nlocal_step_size = 0.002\n\
                     global_step_size = 0.004\ndiscount = 0.99\nhorizon = 30\nbatch = 2\n";
     let fusion = if name == "lfrl" { "fusion = { every = 50, samples = 40, updates = 5 }\n" } else { "" };
@@ -18,7 +18,7 @@ fn experiment(name: &str) -> Place {
         "name = \"{name}\"\ndiscount = 0.98\nlearning_rate = 0.002\nlocal_steps = 2\nbatch = 8\nreplay = 50\n\
          learning_starts = 20\nexploration = 0.2\niterations = 40\n{fusion}"
     );
-    Place::with(&tiny(&[(momentum, &numbers)]))
+    Place::with(&edits.iter().fold(tiny(&[(momentum, &numbers)]), |text, (from, to)| text.replace(from, to)))
 }
 
 /// Returns of the episodes that an agent ended in a round.
@@ -30,7 +30,7 @@ fn returns(round: &Value, agent: usize) -> Vec<f64> {
 #[test]
 fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
     for name in NAMES {
-        let place = experiment(name);
+        let place = experiment(name, &[]);
         place.train("whole", &[]);
         place.train("resumed", &[]);
         place.fedrl(&["resume", "resumed", "--from", "2"]).done();
@@ -56,7 +56,7 @@ fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
 #[test]
 fn agents_are_evaluated_with_policies_of_their_own_and_others_by_the_nearest() {
     for (name, personal) in [("pfeddqn-rep", true), ("dqn", true), ("per-dqn-avg", true), ("feddqn", false)] {
-        let place = experiment(name);
+        let place = experiment(name, &[]);
         place.train("run", &[]);
         let lines = place.fedrl(&["eval", "run", "--device", "cpu", "--json"]).done().json();
         let on = |set: &str| lines.iter().find(|line| line["on"] == set).expect("a line of the set").clone();
@@ -78,7 +78,7 @@ fn agents_are_evaluated_with_policies_of_their_own_and_others_by_the_nearest() {
 
 #[test]
 fn seeds_make_a_family() {
-    let place = experiment("pfeddqn-rep");
+    let place = experiment("pfeddqn-rep", &[]);
     place.fedrl(&["train", "experiment.toml", "--device", "cpu", "--runs", "2", "--out", "family"]).done();
     let runs: BTreeSet<String> = std::fs::read_dir(place.path("family"))
         .unwrap()
@@ -92,7 +92,7 @@ fn seeds_make_a_family() {
 #[test]
 fn what_cannot_be_learned_is_refused_by_name() {
     let refused = |name: &str, settings: &[&str]| {
-        let place = experiment(name);
+        let place = experiment(name, &[]);
         let settings = settings.iter().flat_map(|setting| ["--set", setting]);
         let arguments: Vec<&str> = ["train", "experiment.toml", "--out", "run"].into_iter().chain(settings).collect();
         let line = place.fedrl(&arguments).refused(2);
