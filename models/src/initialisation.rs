@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Mlp;
 
-/// How weights start. Biases start at zero.
+/// How weights start. Biases start at zero unless it is said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initialisation {
@@ -15,6 +15,8 @@ pub enum Initialisation {
     XavierUniform,
     /// U(±√(6 / inputs)) (He et al. 2015, for ReLU).
     KaimingUniform,
+    /// U(±√(1 / inputs)), biases too: what PyTorch's linear layers start with.
+    UniformFanIn,
     /// All zero: the uniform policy, for policies without hidden layers.
     Zeros,
 }
@@ -24,15 +26,17 @@ impl Initialisation {
     pub fn draw(self, network: &Mlp, key: Key) -> Vec<f32> {
         let mut theta = vec![0.0; network.parameter_count()];
         for (index, layer) in network.layers().iter().enumerate() {
-            let fan = match self {
-                Initialisation::XavierUniform => layer.inputs + layer.outputs,
-                Initialisation::KaimingUniform => layer.inputs,
+            let square = match self {
+                Initialisation::XavierUniform => 6.0 / (layer.inputs + layer.outputs) as f32,
+                Initialisation::KaimingUniform => 6.0 / layer.inputs as f32,
+                Initialisation::UniformFanIn => 1.0 / layer.inputs as f32,
                 Initialisation::Zeros => break,
             };
-            let bound = (6.0 / fan as f32).sqrt();
+            let bound = square.sqrt();
+            let drawn = if self == Initialisation::UniformFanIn { layer.bias.end } else { layer.weight.end };
             let mut rng = key.child([index as u32, 0, 0, 0]).rng();
-            for weight in &mut theta[layer.weight.clone()] {
-                *weight = bound * (2.0 * rng.random::<f32>() - 1.0);
+            for parameter in &mut theta[layer.weight.start..drawn] {
+                *parameter = bound * (2.0 * rng.random::<f32>() - 1.0);
             }
         }
         theta
@@ -62,6 +66,10 @@ mod tests {
             Initialisation::XavierUniform.draw(&network, key),
             Initialisation::XavierUniform.draw(&network, key)
         );
+        let theta = Initialisation::UniformFanIn.draw(&network, key);
+        let bound = (1.0f32 / 60.0).sqrt();
+        assert!(theta.iter().all(|x| x.abs() <= bound));
+        assert!(theta[2400..].iter().any(|x| x.abs() > 0.8 * bound), "biases are drawn, too");
         assert!(Initialisation::Zeros.draw(&network, key).iter().all(|&x| x == 0.0));
     }
 }

@@ -3,13 +3,15 @@
 //! A policy's parameters are a vector θ of length P, so that an experiment's are a matrix
 //! `[replicas, P]` and every algorithm is vector arithmetic. [`Mlp`] says where in θ each layer
 //! lies (PyTorch's layout: weights `[out, in]`, then biases), [`Head`] turns the network's outputs
-//! into a distribution over actions, [`Policy`] is the two together, [`files`] its tensors by name.
+//! into a distribution over actions, [`Policy`] is the two together, [`files`] its tensors by name;
+//! [`minibatch`] is a network over many inputs at once.
 
 pub mod dense;
 pub mod distribution;
 pub mod files;
 mod head;
 mod initialisation;
+pub mod minibatch;
 mod mlp;
 mod policy;
 

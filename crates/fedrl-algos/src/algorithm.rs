@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fedrl_engine::EngineError;
+use fedrl_engine::{EngineError, Matrix};
 
 use crate::{AgentReport, World};
 
@@ -44,6 +44,11 @@ pub trait ServerState<F>: Sized {
     /// Parameters θ of the policy that the state stands for.
     fn theta(&self) -> &[F];
 
+    /// θ of every agent's own policy, `[agents, P]`, where they have their own.
+    fn policies(&self) -> Option<&Matrix<F>> {
+        None
+    }
+
     /// Every vector.
     fn vectors(&self) -> BTreeMap<&'static str, &[F]>;
 
@@ -52,6 +57,19 @@ pub trait ServerState<F>: Sized {
     /// # Errors
     /// The name of the vector that is missing.
     fn from_vectors(vectors: BTreeMap<String, Vec<F>>) -> Result<Self, &'static str>;
+
+    /// Every list of counts, where there are any.
+    fn counts(&self) -> BTreeMap<&'static str, Vec<u32>> {
+        BTreeMap::new()
+    }
+
+    /// The state made of these vectors and counts.
+    ///
+    /// # Errors
+    /// The name of what is missing.
+    fn restore(vectors: BTreeMap<String, Vec<F>>, _counts: BTreeMap<String, Vec<u32>>) -> Result<Self, &'static str> {
+        Self::from_vectors(vectors)
+    }
 }
 
 /// Why an algorithm could not go on.

@@ -14,6 +14,7 @@ mod metrics;
 pub mod momentum;
 mod registry;
 mod upload;
+pub mod value;
 mod vector;
 mod world;
 
@@ -23,7 +24,7 @@ pub use estimates::{
     Together,
 };
 pub use estimator::{Advantage, Estimator, Weighing};
-pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics};
+pub use metrics::{AgentMetrics, AgentReport, ImportanceMetrics, ValueMetrics};
 pub use registry::{AlgorithmConfig, AnyAlgorithm, Invalid};
 pub use upload::Upload;
 pub use world::{Agent, Divergence, Exchange, World};

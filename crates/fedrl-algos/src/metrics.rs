@@ -18,6 +18,8 @@ pub struct AgentMetrics {
     pub drift: f64,
     /// Importance weights, where the algorithm uses them.
     pub importance: Option<ImportanceMetrics>,
+    /// What there is to say of value learning, where the algorithm does it.
+    pub values: Option<ValueMetrics>,
     /// Wall-clock seconds.
     pub seconds: f64,
 }
@@ -49,19 +51,76 @@ impl AgentMetrics {
         Ok(norms)
     }
 
-    /// Mean undiscounted return of a trajectory.
+    /// Takes over what was seen of value learning.
+    pub(crate) fn learned(&mut self, values: ValueMetrics) {
+        self.lived.trajectories = values.returns.len();
+        self.lived.terminated = values.terminated;
+        self.lived.env_steps = values.env_steps;
+        self.lived.return_sum = values.returns.iter().sum();
+        self.gradient_norm_sum = values.gradient_norm_sum;
+        self.local_steps = values.updates;
+        self.values = Some(values);
+    }
+
+    /// Mean undiscounted return of a trajectory; not a number where none ended.
     pub fn return_mean(&self) -> f64 {
         self.lived.return_sum / self.lived.trajectories as f64
     }
 
     /// Mean steps of a trajectory.
     pub fn episode_length(&self) -> f64 {
-        self.lived.env_steps as f64 / self.lived.trajectories as f64
+        let steps = self.values.as_ref().map_or(self.lived.env_steps, |values| values.finished_steps);
+        steps as f64 / self.lived.trajectories as f64
     }
 
     /// Mean ‖g‖ of a local step.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient_norm_sum / self.local_steps as f64
+    }
+}
+
+/// What an agent that learns action values did in a round.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ValueMetrics {
+    /// Undiscounted returns of the episodes that ended, in their order.
+    pub returns: Vec<f64>,
+    /// Sum of the lengths of those episodes.
+    pub finished_steps: u64,
+    /// Of those episodes, how many ended by themselves.
+    pub terminated: usize,
+    /// Environment steps.
+    pub env_steps: u64,
+    /// Updates.
+    pub updates: usize,
+    /// Sum of the minibatches' mean squared TD errors.
+    pub loss_sum: f64,
+    /// Sum of the updates' ‖gradient‖.
+    pub gradient_norm_sum: f64,
+    /// Probability of an action at random.
+    pub exploration: f64,
+    /// Step size of the latest update.
+    pub step_size: f64,
+}
+
+impl ValueMetrics {
+    /// An episode ended.
+    pub(crate) fn ended(&mut self, total_reward: f64, steps: u32, terminated: bool) {
+        self.returns.push(total_reward);
+        self.finished_steps += u64::from(steps);
+        self.terminated += usize::from(terminated);
+    }
+
+    /// An update was made.
+    pub(crate) fn learned(&mut self, loss: f64, gradient_norm: f64, step_size: f64) {
+        self.updates += 1;
+        self.loss_sum += loss;
+        self.gradient_norm_sum += gradient_norm;
+        self.step_size = step_size;
+    }
+
+    /// Mean squared TD error; not a number where nothing was learned.
+    pub fn loss(&self) -> f64 {
+        self.loss_sum / self.updates as f64
     }
 }
 
@@ -134,6 +193,11 @@ pub struct AgentReport {
 }
 
 impl AgentReport {
+    /// Of an agent that has done nothing yet.
+    pub(crate) fn new(agent: usize) -> Self {
+        AgentReport { agent, metrics: AgentMetrics::default(), bytes_up: 0, bytes_down: 0, diverged: false }
+    }
+
     /// Adds what the same agent did in a later exchange of the round.
     pub fn join(&mut self, later: AgentReport) {
         let (one, two) = (&mut self.metrics, later.metrics);

@@ -1,11 +1,13 @@
 //! Algorithms by name.
 
+use fedrl_models::Policy;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::fast_fedpg::{FastFedPg, FastFedPgConfig};
 use crate::fedhapg_m::FedHapgM;
 use crate::fedsvrpg_m::FedSvrpgM;
 use crate::momentum::{MomentumConfig, PavgConfig};
+use crate::value::{ValueConfig, ValueExperiment, ValueLearning, ValueName};
 
 /// `[algorithm]` of an experiment: `name` chooses the rest of its keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,6 +24,9 @@ pub enum AlgorithmConfig {
     /// Fast-FedPG (003 Alg. 1).
     #[serde(rename = "fast-fedpg")]
     FastFedPg(FastFedPgConfig),
+    /// PFedDQN-Rep (004 Alg. 4), or one of its rivals.
+    #[serde(untagged)]
+    Value(ValueExperiment),
 }
 
 /// A value that is no number for the algorithm.
@@ -45,11 +50,25 @@ pub enum AnyAlgorithm {
     FedHapgM(FedHapgM),
     /// Fast-FedPG.
     FastFedPg(FastFedPg),
+    /// PFedDQN-Rep or one of its rivals.
+    Value(ValueLearning),
 }
 
 impl AlgorithmConfig {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 4] = ["fedsvrpg-m", "fedhapg-m", "pavg", "fast-fedpg"];
+    pub const NAMES: [&'static str; 11] = [
+        "fedsvrpg-m",
+        "fedhapg-m",
+        "pavg",
+        "fast-fedpg",
+        "pfeddqn-rep",
+        "dqn",
+        "feddqn",
+        "fedq-k",
+        "lfrl",
+        "per-dqn-avg",
+        "fedasynq-imavg",
+    ];
 
     /// Reads the configuration of the algorithm called `name`; `None` when there is none.
     ///
@@ -61,7 +80,11 @@ impl AlgorithmConfig {
             "fedhapg-m" => Some(MomentumConfig::deserialize(keys).map(Self::FedHapgM)),
             "pavg" => Some(PavgConfig::deserialize(keys).map(Self::Pavg)),
             "fast-fedpg" => Some(FastFedPgConfig::deserialize(keys).map(Self::FastFedPg)),
-            _ => None,
+            _ => {
+                let name = ValueName::ALL.into_iter().find(|known| known.as_str() == name)?;
+                let read = |config: ValueConfig| ValueExperiment { name, config: config.completed(name.strategy()) };
+                Some(ValueConfig::deserialize(keys).map(|config| Self::Value(read(config))))
+            }
         }
     }
 
@@ -74,6 +97,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.validate(),
             AlgorithmConfig::Pavg(config) => MomentumConfig::from(config.clone()).validate(),
             AlgorithmConfig::FastFedPg(config) => config.validate(),
+            AlgorithmConfig::Value(experiment) => experiment.validate(),
         }
     }
 
@@ -84,16 +108,21 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedHapgM(_) => "fedhapg-m",
             AlgorithmConfig::Pavg(_) => "pavg",
             AlgorithmConfig::FastFedPg(_) => "fast-fedpg",
+            AlgorithmConfig::Value(experiment) => experiment.name.as_str(),
         }
     }
 
-    /// The algorithm itself, for a training of `rounds`.
-    pub fn build(&self, rounds: u32) -> AnyAlgorithm {
+    /// The algorithm itself, for a training of `rounds` among so many `agents`, of policies of the form of
+    /// `policy`.
+    pub fn build(&self, rounds: u32, policy: &Policy, agents: usize) -> AnyAlgorithm {
         match self.clone() {
             AlgorithmConfig::FedSvrpgM(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config, rounds)),
             AlgorithmConfig::FedHapgM(config) => AnyAlgorithm::FedHapgM(FedHapgM::new(config, rounds)),
             AlgorithmConfig::Pavg(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config.into(), rounds)),
             AlgorithmConfig::FastFedPg(config) => AnyAlgorithm::FastFedPg(FastFedPg::new(config)),
+            AlgorithmConfig::Value(ValueExperiment { name, config }) => {
+                AnyAlgorithm::Value(ValueLearning::new(config, name.strategy(), policy, agents))
+            }
         }
     }
 
@@ -103,6 +132,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.exact,
             AlgorithmConfig::Pavg(config) => config.exact,
             AlgorithmConfig::FastFedPg(config) => config.exact,
+            AlgorithmConfig::Value(_) => false,
         }
     }
 
@@ -112,15 +142,17 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => (config.discount, config.entropy),
             AlgorithmConfig::Pavg(config) => (config.discount, config.entropy),
             AlgorithmConfig::FastFedPg(config) => (config.discount, config.entropy),
+            AlgorithmConfig::Value(experiment) => (experiment.config.discount, 0.0),
         }
     }
 
-    /// H: steps after which a trajectory is cut.
+    /// H: steps after which a trajectory is cut; none where episodes are lived to their end.
     pub fn horizon(&self) -> usize {
         match self {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.horizon,
             AlgorithmConfig::Pavg(config) => config.horizon,
             AlgorithmConfig::FastFedPg(config) => config.horizon,
+            AlgorithmConfig::Value(_) => usize::MAX,
         }
     }
 
@@ -131,15 +163,22 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) => (config.batch.max(config.start_batch(rounds)), 2),
             AlgorithmConfig::FedHapgM(config) => (config.batch.max(config.start_batch(rounds)), 5),
             AlgorithmConfig::Pavg(_) | AlgorithmConfig::FastFedPg(_) => (self.batch(), 2),
+            AlgorithmConfig::Value(_) => (1, 1),
         }
     }
 
-    /// Trajectories that an agent samples at once.
+    /// Trajectories that an agent samples at once, or transitions that it learns from at once.
     pub fn batch(&self) -> usize {
         match self {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.batch,
             AlgorithmConfig::Pavg(config) => config.batch,
             AlgorithmConfig::FastFedPg(config) => config.batch,
+            AlgorithmConfig::Value(experiment) => experiment.config.batch,
         }
+    }
+
+    /// The numbers of an algorithm that learns action values: its policies are greedy.
+    pub fn value(&self) -> Option<&ValueExperiment> {
+        if let AlgorithmConfig::Value(experiment) = self { Some(experiment) } else { None }
     }
 }

@@ -161,6 +161,12 @@ pub enum Purpose {
     Midpoint = 8,
     /// Transition kernels and rewards of random decision processes.
     Mdp = 9,
+    /// Which actions are explored.
+    Exploration = 10,
+    /// Which transitions of a replay memory are learned from.
+    Replay = 11,
+    /// What a server lives through by itself.
+    Server = 12,
 }
 
 /// A 64-bit key: one stream of draws, or the root of further keys.

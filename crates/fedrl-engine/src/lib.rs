@@ -33,7 +33,7 @@ pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select
 pub use matrix::Matrix;
 pub use pass::Pass;
 pub use rollout::{EpisodicReplica, Mode, Replica};
-pub use rows::{Combine, Row, Rows};
+pub use rows::{Combine, Row, Rows, norm};
 pub use trajectory::{Trajectories, Trajectory};
 
 /// A scalar that the engine computes with: f32 on any device, f64 on the CPU.

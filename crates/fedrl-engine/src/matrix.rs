@@ -45,6 +45,11 @@ impl<F: Copy> Matrix<F> {
         &mut self.data[index * self.columns..][..self.columns]
     }
 
+    /// Every row, to be changed.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [F]> {
+        self.data.chunks_exact_mut(self.columns.max(1))
+    }
+
     /// All numbers, row after row.
     pub fn as_slice(&self) -> &[F] {
         &self.data

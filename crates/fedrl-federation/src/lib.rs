@@ -10,7 +10,7 @@ mod participation;
 
 use fedrl_core::Scalar;
 
-pub use aggregate::mean;
+pub use aggregate::{mean, weighted_mean};
 pub use participation::Participation;
 
 /// What is sent between server and agents, and how much of the network it takes.
@@ -86,6 +86,25 @@ pub trait AgentHalf<Agent> {
 /// The answers of a block of agents.
 pub type Answers<H, Agent> =
     Vec<Answer<<H as AgentHalf<Agent>>::State, <H as AgentHalf<Agent>>::Upload, <H as AgentHalf<Agent>>::Metrics>>;
+
+/// An agent's half whose state is too much to be handed around, such as a memory of what it lived
+/// through: `(Broadcast, &mut State, Environment) → Upload`.
+pub trait ResidentHalf<Agent> {
+    /// What the server said.
+    type Broadcast: Message;
+    /// What stays with the agent from round to round, where it is.
+    type State;
+    /// What the agent answers: a view of the part of its state that it shares.
+    type Upload<'s>: Message
+    where
+        Self: 's;
+
+    /// Hears the server and works.
+    fn work(&self, broadcast: &Self::Broadcast, agent: &Agent, state: &mut Self::State);
+
+    /// What it says then.
+    fn upload<'s>(&'s self, state: &'s Self::State) -> Self::Upload<'s>;
+}
 
 /// The server's half: `(State, Uploads) → State`, and what it says of a state.
 pub trait ServerHalf {

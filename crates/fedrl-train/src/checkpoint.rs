@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use fedrl_algos::ServerState;
+use fedrl_engine::Matrix;
 use fs_err as fs;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ pub struct Checkpoint {
     pub header: Header,
     /// The vectors of the server's state.
     pub vectors: BTreeMap<String, Vec<f32>>,
+    /// Its counts.
+    pub counts: BTreeMap<String, Vec<u32>>,
     /// θ as a safetensors file.
     pub policy: Vec<u8>,
 }
@@ -102,13 +105,19 @@ impl Checkpoint {
     /// The checkpoint of `state`.
     pub(crate) fn new<S: ServerState<f32>>(state: &TrainState<S>, config_sha256: String, policy: Vec<u8>) -> Self {
         let vectors = state.server.vectors().into_iter().map(|(name, x)| (name.to_string(), x.to_vec())).collect();
+        let counts = state.server.counts().into_iter().map(|(name, counts)| (name.to_string(), counts)).collect();
         let header = Header {
             schema: SCHEMA,
             fedrl_version: env!("CARGO_PKG_VERSION").into(),
             config_sha256,
             progress: state.progress.clone(),
         };
-        Checkpoint { header, vectors, policy }
+        Checkpoint { header, vectors, counts, policy }
+    }
+
+    /// θ of every agent's own policy of so many parameters, where they have their own.
+    pub fn policies(&self, parameters: usize) -> Option<Matrix<f32>> {
+        Some(Matrix::from_rows(self.vectors.get("policies")?.chunks_exact(parameters.max(1))))
     }
 
     /// Where the checkpoint of `round` lies among `checkpoints`.
@@ -138,13 +147,14 @@ impl Checkpoint {
     /// The disk failed, or a vector does not fit safetensors.
     pub(crate) fn write(&self, checkpoints: &Path) -> std::io::Result<()> {
         let other = |error: safetensors::SafeTensorError| std::io::Error::other(error.to_string());
-        let bytes: BTreeMap<&str, Vec<u8>> = self
-            .vectors
+        let numbers = |x: &Vec<f32>| x.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let whole = |x: &Vec<u32>| x.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let vectors = self.vectors.iter().map(|(name, x)| (name.as_str(), (Dtype::F32, numbers(x))));
+        let counts = self.counts.iter().map(|(name, x)| (name.as_str(), (Dtype::U32, whole(x))));
+        let bytes: BTreeMap<&str, (Dtype, Vec<u8>)> = vectors.chain(counts).collect();
+        let views = bytes
             .iter()
-            .map(|(name, x)| (name.as_str(), x.iter().flat_map(|x| x.to_le_bytes()).collect()))
-            .collect();
-        let views =
-            bytes.iter().map(|(name, bytes)| Ok((*name, TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)));
+            .map(|(name, (kind, bytes))| Ok((*name, TensorView::new(*kind, vec![bytes.len() / 4], bytes)?)));
         let views = views.collect::<Result<Vec<_>, _>>().map_err(other)?;
         let state = safetensors::serialize(views, None::<HashMap<String, String>>).map_err(other)?;
         let header = serde_json::to_vec_pretty(&self.header)?;
@@ -202,8 +212,8 @@ impl Checkpoint {
         }
         let header: Header =
             serde_json::from_slice(&files[HEADER]).map_err(|error| damaged(HEADER, error.to_string()))?;
-        let vectors = vectors(&files[STATE]).map_err(|error| damaged(STATE, error.to_string()))?;
-        Ok(Checkpoint { header, vectors, policy: files.remove(POLICY).unwrap_or_default() })
+        let (vectors, counts) = tensors(&files[STATE]).map_err(|error| damaged(STATE, error.to_string()))?;
+        Ok(Checkpoint { header, vectors, counts, policy: files.remove(POLICY).unwrap_or_default() })
     }
 
     /// The training state that it holds.
@@ -211,7 +221,7 @@ impl Checkpoint {
     /// # Errors
     /// A vector that the algorithm needs is not in it.
     pub(crate) fn state<S: ServerState<f32>>(self, path: &Path) -> Result<TrainState<S>, CheckpointError> {
-        let server = S::from_vectors(self.vectors).map_err(|missing| CheckpointError::Damaged {
+        let server = S::restore(self.vectors, self.counts).map_err(|missing| CheckpointError::Damaged {
             path: path.into(),
             file: STATE.into(),
             reason: format!("has no vector `{missing}`"),
@@ -229,11 +239,21 @@ fn schema(header: &[u8]) -> Option<u32> {
     serde_json::from_slice::<Schema>(header).ok().map(|header| header.schema)
 }
 
-fn vectors(bytes: &[u8]) -> Result<BTreeMap<String, Vec<f32>>, safetensors::SafeTensorError> {
+/// Vectors and counts by name.
+type Tensors = (BTreeMap<String, Vec<f32>>, BTreeMap<String, Vec<u32>>);
+
+fn tensors(bytes: &[u8]) -> Result<Tensors, safetensors::SafeTensorError> {
     let file = SafeTensors::deserialize(bytes)?;
-    let numbers =
-        |view: TensorView| view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    Ok(file.tensors().into_iter().map(|(name, view)| (name, numbers(view))).collect())
+    let (mut vectors, mut counts) = Tensors::default();
+    for (name, view) in file.tensors() {
+        let (words, _) = view.data().as_chunks();
+        if view.dtype() == Dtype::U32 {
+            counts.insert(name, words.iter().map(|&word| u32::from_le_bytes(word)).collect());
+        } else {
+            vectors.insert(name, words.iter().map(|&word| f32::from_le_bytes(word)).collect());
+        }
+    }
+    Ok((vectors, counts))
 }
 
 /// Writes a new file and waits until it is on the disk.
@@ -261,6 +281,7 @@ mod tests {
         Checkpoint {
             header: Header { schema: SCHEMA, fedrl_version: "0".into(), config_sha256: "c".into(), progress },
             vectors: [("theta".to_string(), vec![1.0, -2.5]), ("direction".to_string(), vec![0.5; 3])].into(),
+            counts: [("steps".to_string(), vec![u32::MAX, 0x7F80_0001])].into(),
             policy: b"policy".to_vec(),
         }
     }
@@ -278,6 +299,7 @@ mod tests {
         let read = Checkpoint::read(&path).unwrap();
         assert_eq!(read.header, checkpoint().header);
         assert_eq!(read.vectors, checkpoint().vectors);
+        assert_eq!(read.counts, checkpoint().counts);
         let before: Vec<Vec<u8>> = [STATE, HEADER, SUMS].map(|file| std::fs::read(path.join(file)).unwrap()).into();
         checkpoint().write(directory.path()).unwrap();
         let after: Vec<Vec<u8>> = [STATE, HEADER, SUMS].map(|file| std::fs::read(path.join(file)).unwrap()).into();

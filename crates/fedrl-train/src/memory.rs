@@ -1,5 +1,6 @@
 //! How much memory a training needs.
 
+use fedrl_algos::value::ValueExperiment;
 use fedrl_engine::Engine;
 
 use crate::setup::Setup;
@@ -28,6 +29,16 @@ impl Setup {
             self.agents.first().map_or(0, |instance| instance.simulator::<f32>().coefficients().len() as u64);
         // An upload, and its copy on the way to the server.
         let per_agent = 2 * parameters * NUMBER + coefficients * NUMBER + RECORDS;
+
+        if let Some(ValueExperiment { config, .. }) = self.experiment.algorithm.value() {
+            // Networks, targets and moments, twice while a round is under way, and the memory likewise.
+            let remembered = config.replay as u64 * (2 * self.policy.inputs() as u64 + 3);
+            let per_agent = 2 * (5 * parameters + remembered) * NUMBER + RECORDS;
+            let values: usize = self.policy.widths().iter().sum();
+            let of_agent = 4 * (config.batch.next_multiple_of(16) * values) as u64 * NUMBER;
+            let per_agent = per_agent + of_agent;
+            return Memory { per_agent, per_thread: 0, total: per_agent * self.agents.len() as u64 };
+        }
 
         let (batch, kept) = self.experiment.algorithm.most(self.experiment.training.rounds);
         let batch = batch as u64;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fedrl_algos::{AgentMetrics, AgentReport, ImportanceMetrics};
+use fedrl_algos::{AgentMetrics, AgentReport, ImportanceMetrics, ValueMetrics};
 use serde_json::{Map, Value, json};
 
 use crate::state::Progress;
@@ -20,17 +20,19 @@ impl RoundMetrics {
         let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
         // An agent that diverged says nothing about how the others do.
         let sound: Vec<&AgentReport> = reports.iter().filter(|report| !report.diverged).collect();
-        let count = sound.len() as f64;
-        let of = |f: fn(&AgentMetrics) -> f64| sound.iter().map(move |report| f(&report.metrics));
+        // Nor does one that has nothing to say: no episode of its ended, it has not begun to learn.
+        let of =
+            |f: fn(&AgentMetrics) -> f64| sound.iter().map(move |report| f(&report.metrics)).filter(|x| !x.is_nan());
+        let mean_of = |f: fn(&AgentMetrics) -> f64| of(f).sum::<f64>() / of(f).count() as f64;
         let returns = || of(AgentMetrics::return_mean);
 
         put("round", json!(progress.round));
-        put("train/return_mean", json!(returns().sum::<f64>() / count));
+        put("train/return_mean", json!(mean_of(AgentMetrics::return_mean)));
         put("train/return_min", json!(returns().fold(f64::INFINITY, f64::min)));
         put("train/return_max", json!(returns().fold(f64::NEG_INFINITY, f64::max)));
-        put("train/episode_length_mean", json!(of(AgentMetrics::episode_length).sum::<f64>() / count));
-        put("train/gradient_norm_mean", json!(of(AgentMetrics::gradient_norm).sum::<f64>() / count));
-        put("train/drift_mean", json!(of(|metrics| metrics.drift).sum::<f64>() / count));
+        put("train/episode_length_mean", json!(mean_of(AgentMetrics::episode_length)));
+        put("train/gradient_norm_mean", json!(mean_of(AgentMetrics::gradient_norm)));
+        put("train/drift_mean", json!(mean_of(|metrics| metrics.drift)));
         put("train/terminated", json!(sound.iter().map(|report| report.metrics.lived.terminated).sum::<usize>()));
         put("train/env_steps", json!(progress.totals.env_steps));
         if let Some(importance) = all_weights(&sound) {
@@ -39,6 +41,20 @@ impl RoundMetrics {
             put("importance/non_finite", json!(importance.non_finite));
             put("importance/clipped", json!(importance.clipped));
             put("importance/collapsed", json!(importance.collapsed as f64 / importance.count as f64));
+        }
+        if sound.iter().any(|report| report.metrics.values.is_some()) {
+            put("train/episodes", json!(sound.iter().map(|report| report.metrics.lived.trajectories).sum::<usize>()));
+            put(
+                "train/loss_mean",
+                json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, ValueMetrics::loss))),
+            );
+            put(
+                "train/exploration",
+                json!(mean_of(|metrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.exploration))),
+            );
+            let step_size =
+                |metrics: &AgentMetrics| metrics.values.as_ref().map_or(f64::NAN, |values| values.step_size);
+            put("train/learning_rate_mean", json!(mean_of(step_size)));
         }
         put("federation/participants", json!(reports.len()));
         put("federation/diverged", json!(reports.iter().filter(|report| report.diverged).count()));
@@ -65,6 +81,13 @@ impl RoundMetrics {
             put("agents/importance_mean", weights(|w| json!(w.mean())));
             put("agents/importance_effective_sample_size", weights(|w| json!(w.effective_sample_size())));
             put("agents/importance_non_finite", weights(|w| json!(w.non_finite)));
+        }
+        if reports.iter().any(|report| report.metrics.values.is_some()) {
+            let values =
+                |f: fn(&ValueMetrics) -> Value| per_agent(&move |r| r.metrics.values.as_ref().map_or(Value::Null, f));
+            put("agents/returns", values(|values| json!(values.returns)));
+            put("agents/loss", values(|values| json!(values.loss())));
+            put("agents/learning_rate", values(|values| json!(values.step_size)));
         }
         put("agents/env_steps", per_agent(&|r| json!(r.metrics.lived.env_steps)));
         put("agents/bytes_up", per_agent(&|r| json!(r.bytes_up)));

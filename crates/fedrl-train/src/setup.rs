@@ -1,9 +1,12 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::{Agent, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, Together, World};
+use fedrl_algos::value::{Shares, ValueExperiment};
+use fedrl_algos::{Agent, AnyAlgorithm, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, Together, World};
+use fedrl_core::Space;
 use fedrl_core::random::{Key, Purpose};
+use fedrl_core::wide::widest;
 use fedrl_engine::tabular::Tables;
-use fedrl_engine::{Engine, Number, Selection};
+use fedrl_engine::{Engine, Mode, Number, Selection};
 use fedrl_envs::{Environment, Instance, VariantSet};
 use fedrl_models::Policy;
 
@@ -65,7 +68,31 @@ impl Setup {
                            RandomMDP-v0, `policy.hidden = []` and `policy.bias = false`";
             return Err(fail("algorithm.exact", problem.into()));
         }
+        setup.check_values()?;
         Ok(setup)
+    }
+
+    /// Refuses what action values cannot be learned for.
+    fn check_values(&self) -> Result<(), ConfigError> {
+        let Some(ValueExperiment { name, .. }) = self.experiment.algorithm.value() else { return Ok(()) };
+        let fail = |key: &str, problem: String| Err(ConfigError::at(&self.source, key, problem));
+        let (strategy, name, config) = (name.strategy(), name.as_str(), &self.experiment.policy);
+        if !matches!(self.environment.spec().action, Space::Discrete { .. }) {
+            let id = self.environment.spec().id;
+            return fail("algorithm.name", format!("{name} chooses among actions, and those of {id} are vectors"));
+        }
+        if strategy.shares == Shares::Representation && config.hidden.is_empty() {
+            return fail("policy.hidden", format!("is [], expected a layer at least: it is what {name} shares"));
+        }
+        if strategy.embeds && !config.bias {
+            return fail("policy.bias", format!("is false, expected true: through it {name} learns embeddings"));
+        }
+        Ok(())
+    }
+
+    /// Whether actions in evaluations are the most probable ones, or sampled.
+    pub fn mode(&self) -> Mode {
+        if self.experiment.algorithm.value().is_some() { Mode::Greedy } else { Mode::Sampled }
     }
 
     /// The policy's initial parameters θ_0: drawn, or read from `policy.initial`. Only a run without
@@ -84,13 +111,23 @@ impl Setup {
         }
     }
 
+    /// The algorithm.
+    pub fn algorithm(&self) -> AnyAlgorithm {
+        let Experiment { algorithm, training, .. } = &self.experiment;
+        algorithm.build(training.rounds, &self.policy, self.agents.len())
+    }
+
     /// Steps after which an episode is truncated.
     pub fn max_episode_steps(&self) -> usize {
         self.experiment.environment.max_episode_steps.unwrap_or(self.environment.spec().max_episode_steps)
     }
 
-    /// Multiply-adds of one environment step of all agents, for choosing a device.
+    /// Multiply-adds of one environment step of all agents, for choosing a device; none where training is
+    /// the processor's anyway.
     pub fn work(&self) -> usize {
+        if self.experiment.algorithm.value().is_some() {
+            return 0;
+        }
         self.agents
             .len()
             .saturating_mul(self.experiment.algorithm.batch())
@@ -99,11 +136,19 @@ impl Setup {
 
     /// What does the arithmetic on a device, for manifests.
     pub fn driver(&self, selection: &Selection) -> String {
-        if self.tables().is_some() { "tables".into() } else { selection.driver(&self.policy) }
+        match self.experiment.algorithm.value() {
+            Some(_) => format!("minibatches, {}", widest()),
+            None if self.tables().is_some() => "tables".into(),
+            None => selection.driver(&self.policy),
+        }
     }
 
-    /// The agents' environments as tables, where they are finite and the policy is a table, too.
+    /// The agents' environments as tables, where they are finite and the policy is a table, too, whose
+    /// gradient is followed.
     pub fn tables(&self) -> Option<Vec<Tables>> {
+        if self.experiment.algorithm.value().is_some() {
+            return None;
+        }
         let tables = || self.agents.iter().map(|instance| instance.mdp().map(Tables::new)).collect();
         self.policy.is_table().then(tables)?
     }
@@ -116,10 +161,12 @@ impl Setup {
     }
 
     /// The world in which an algorithm runs on a device: through tables where there are any, in lanes on a
-    /// CPU and in kernels on a GPU where the policy is narrow enough, else through tensors.
+    /// CPU and in kernels on a GPU where the policy is narrow enough, else through tensors. Algorithms that
+    /// learn action values ask for no gradients of policies.
     pub fn world_on(&self, engine: &Engine<f32>) -> World<f32> {
         let tensors = || Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None });
-        let estimates = self.tabular().or_else(|| self.fused(engine, &self.simulated()));
+        let gradients = || self.tabular().or_else(|| self.fused(engine, &self.simulated()));
+        let estimates = if self.learns_values() { None } else { gradients() };
         self.world(estimates.unwrap_or_else(|| tensors()))
     }
 
@@ -128,7 +175,7 @@ impl Setup {
     /// for each other at every local step until they are dropped.
     pub fn worlds_on(setups: &[Setup], engine: &Engine<f32>) -> Vec<World<f32>> {
         let mut worlds: Vec<World<f32>> = setups.iter().map(|setup| setup.world_on(engine)).collect();
-        let mut open: Vec<usize> = (0..setups.len()).filter(|&member| setups[member].tables().is_none()).collect();
+        let mut open: Vec<usize> = (0..setups.len()).filter(|&member| setups[member].samples()).collect();
         while let Some(&first) = open.first() {
             let alike = |&member: &usize| setups[member].is_like(&setups[first]);
             let (group, others): (Vec<usize>, Vec<usize>) = open.into_iter().partition(alike);
@@ -141,6 +188,15 @@ impl Setup {
             }
         }
         worlds
+    }
+
+    fn learns_values(&self) -> bool {
+        self.experiment.algorithm.value().is_some()
+    }
+
+    /// Whether gradients are estimated from trajectories.
+    fn samples(&self) -> bool {
+        !self.learns_values() && self.tables().is_none()
     }
 
     /// Whether the same kernels serve both.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ServerState, World};
+use fedrl_engine::Matrix;
 use fedrl_federation::Participation;
 use fs_err as fs;
 
@@ -31,6 +32,8 @@ pub struct Ending {
     pub return_mean: Option<f64>,
     /// Parameters θ of the policy.
     pub theta: Vec<f32>,
+    /// θ of every agent's own policy, where they have their own.
+    pub policies: Option<Matrix<f32>>,
 }
 
 /// Why a training could not go on.
@@ -108,11 +111,11 @@ impl<'a> Trainer<'a> {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
-        let config = &self.setup.experiment;
-        match config.algorithm.build(config.training.rounds) {
+        match self.setup.algorithm() {
             AnyAlgorithm::FedSvrpgM(algorithm) => self.fold(&algorithm, from, observer, stop),
             AnyAlgorithm::FedHapgM(algorithm) => self.fold(&algorithm, from, observer, stop),
             AnyAlgorithm::FastFedPg(algorithm) => self.fold(&algorithm, from, observer, stop),
+            AnyAlgorithm::Value(algorithm) => self.fold(&algorithm, from, observer, stop),
         }
     }
 
@@ -155,6 +158,7 @@ impl<'a> Trainer<'a> {
             interrupted,
             return_mean: journal.last().and_then(|metrics| metrics.number("train/return_mean")),
             theta: state.server.theta().to_vec(),
+            policies: state.server.policies().cloned(),
             progress: state.progress,
         })
     }

@@ -15,3 +15,4 @@ mod oracle;
 mod support;
 mod tabular;
 mod together;
+mod value;

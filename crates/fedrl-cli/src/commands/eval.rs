@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fedrl_engine::{Engine, Mode, select};
+use fedrl_engine::{Engine, Matrix, Mode, select};
 use fedrl_envs::{Instance, Parameters};
-use fedrl_eval::{Evaluation, Protocol};
+use fedrl_eval::{Actors, Evaluation, Foreigners, Protocol};
 use fedrl_train::{Batch, ConfigError, RunDirectory, Setup, variant_set_from_file};
 use serde::Serialize;
 
@@ -32,15 +32,23 @@ impl Record {
     pub fn table(&self) -> String {
         let rows = self.evaluation.variants.iter().map(|variant| {
             let name = variant_name(&variant.parameters);
-            vec![name, format!("{:.1}", variant.mean), format!("{:.1} .. {:.1}", variant.low, variant.high)]
+            let mut row =
+                vec![name, format!("{:.1}", variant.mean), format!("{:.1} .. {:.1}", variant.low, variant.high)];
+            if let Some(Foreigners { nearest_agent, mean_over_agents, best_agent }) = variant.agents {
+                row.extend([nearest_agent.to_string(), format!("{mean_over_agents:.1}"), format!("{best_agent:.1}")]);
+            }
+            row
         });
+        let foreign = self.evaluation.variants.iter().any(|variant| variant.agents.is_some());
+        let columns = ["variant", "return", "95 %", "by agent", "mean of agents", "best agent"];
+        let columns = if foreign { &columns[..] } else { &columns[..3] };
         let Evaluation { mean, worst, cvar, .. } = self.evaluation;
         format!(
             "\n{} (round {}, {} episodes each)\n{}\nmean {mean:.1}   worst {worst:.1}   mean of the worst fifth {cvar:.1}\n",
             self.on,
             self.round,
             self.evaluation.variants.first().map_or(0, |variant| variant.episodes),
-            table(&["variant", "return", "95 %"], rows.collect(), 1)
+            table(columns, rows.collect(), 1)
         )
     }
 }
@@ -69,6 +77,27 @@ pub struct Request {
     pub suffix: String,
 }
 
+/// What a checkpoint knows.
+pub struct Trained {
+    /// Its round.
+    pub round: u32,
+    /// θ of the policy that stands for all agents.
+    pub theta: Vec<f32>,
+    /// θ of every agent's own policy, where they have their own.
+    pub policies: Option<Matrix<f32>>,
+}
+
+impl Trained {
+    /// Who acts in the variants of the set `on`.
+    pub fn actors<'a>(&'a self, setup: &'a Setup, on: &str) -> Actors<'a> {
+        match &self.policies {
+            None => Actors::Common(&self.theta),
+            Some(policies) if on == "agents" => Actors::Own(policies),
+            Some(policies) => Actors::Agents { policies, homes: &setup.agents },
+        }
+    }
+}
+
 /// The sets of variants that an experiment names, agents first.
 pub fn sets(setup: &Setup) -> Vec<(&str, Vec<Instance>)> {
     let held_out = setup.held_out.iter().map(|set| (set.name, set.instances.clone()));
@@ -80,7 +109,7 @@ pub fn evaluate(
     directory: &RunDirectory,
     setup: &Setup,
     engine: &Engine<f32>,
-    (round, theta): (u32, &[f32]),
+    trained: &Trained,
     (on, instances): (&str, &[Instance]),
     request: &Request,
 ) -> Result<Record> {
@@ -90,8 +119,8 @@ pub fn evaluate(
         mode: request.mode,
         seed: setup.experiment.training.seed,
     };
-    let evaluation = fedrl_eval::evaluate(engine, &setup.policy, theta, instances, &protocol)?;
-    let record = Record { on: on.into(), round, greedy: request.mode == Mode::Greedy, evaluation };
+    let evaluation = fedrl_eval::evaluate(engine, &setup.policy, trained.actors(setup, on), instances, &protocol)?;
+    let record = Record { on: on.into(), round: trained.round, greedy: request.mode == Mode::Greedy, evaluation };
     let file = format!("eval/{on}{}.json", request.suffix);
     let json = serde_json::to_vec_pretty(&record)?;
     directory.write(&file, &json).with_context(|| format!("writing {file}"))?;
@@ -116,8 +145,8 @@ pub fn open(run: &Path) -> Result<(RunDirectory, Setup)> {
     Ok((directory, setup))
 }
 
-/// The round and the parameters that `--checkpoint` names.
-pub fn policy(directory: &RunDirectory, setup: &Setup, checkpoint: &str) -> Result<(u32, Vec<f32>)> {
+/// What the checkpoint that `--checkpoint` names knows.
+pub fn trained(directory: &RunDirectory, setup: &Setup, checkpoint: &str) -> Result<Trained> {
     let path = directory.path().display();
     let round = match checkpoint {
         "latest" => None,
@@ -132,7 +161,7 @@ pub fn policy(directory: &RunDirectory, setup: &Setup, checkpoint: &str) -> Resu
     let round = checkpoint.header.progress.round;
     let theta = fedrl_models::files::from_bytes(&setup.policy, &checkpoint.policy)
         .with_context(|| format!("{path} round {round}: policy.safetensors"))?;
-    Ok((round, theta))
+    Ok(Trained { round, theta, policies: checkpoint.policies(setup.policy.parameter_count()) })
 }
 
 /// Evaluates a run's checkpoint.
@@ -143,15 +172,15 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
         return Err(Usage(format!("--episodes is {episodes}, expected a whole number from 1 to 1000000")).into());
     }
     let chosen = chosen_sets(args.on.as_deref(), &setup)?;
-    let (round, theta) = policy(&directory, &setup, &args.checkpoint)?;
+    let trained = trained(&directory, &setup, &args.checkpoint)?;
 
     let engine = Engine::new(&select(args.device.parse()?, setup.work())?);
-    let mode = if args.greedy { Mode::Greedy } else { Mode::Sampled };
+    let mode = if args.greedy { Mode::Greedy } else { setup.mode() };
     let mut suffix = String::new();
     if args.checkpoint != "latest" {
-        suffix += &format!("-round-{round:06}");
+        suffix += &format!("-round-{:06}", trained.round);
     }
-    if args.greedy {
+    if mode != setup.mode() {
         suffix += "-greedy";
     }
     let standard = setup.experiment.evaluation.episodes;
@@ -161,7 +190,7 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
     }
     let request = Request { mode, episodes, suffix };
     for (on, instances) in &chosen {
-        let record = evaluate(&directory, &setup, &engine, (round, &theta), (on, instances), &request)?;
+        let record = evaluate(&directory, &setup, &engine, &trained, (on, instances), &request)?;
         output.text(record.table())?;
         output.value(&Line { run: directory.path().display().to_string(), record: &record })?;
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::env::instance;
-use super::eval::{chosen_sets, open, policy, variant_name};
+use super::eval::{chosen_sets, open, trained, variant_name};
 use crate::args::PlayArgs;
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
@@ -86,17 +86,18 @@ fn of_run(run: &Path, args: &PlayArgs) -> Result<Played> {
     let number = episode_number(args, setup.experiment.evaluation.episodes)?;
     let (on, instances) = chosen_sets(Some(args.on.as_deref().unwrap_or("agents")), &setup)?.remove(0);
     check(instances.iter(), args.width).with_context(|| on.clone())?;
-    let (round, theta) = policy(&directory, &setup, args.checkpoint.as_deref().unwrap_or("latest"))?;
+    let trained = trained(&directory, &setup, args.checkpoint.as_deref().unwrap_or("latest"))?;
 
     let truncated = setup.max_episode_steps();
     let protocol = Protocol {
         episodes: setup.experiment.evaluation.episodes,
         max_episode_steps: args.steps.unwrap_or(truncated).min(truncated),
-        mode: if args.greedy { Mode::Greedy } else { Mode::Sampled },
+        mode: if args.greedy { Mode::Greedy } else { setup.mode() },
         seed: setup.experiment.training.seed,
     };
     let engine = Engine::new(&select(DeviceChoice::Cpu, setup.work())?);
-    let watched = watch(&engine, &setup.policy, &theta, &instances, &protocol, number - 1)?;
+    let watched = watch(&engine, &setup.policy, trained.actors(&setup, &on), &instances, &protocol, number - 1)?;
+    let round = trained.round;
     let path = directory.path().display().to_string();
     let environment = setup.environment.spec().id;
     Ok(Played {

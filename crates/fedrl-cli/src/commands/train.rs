@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use fedrl_algos::World;
-use fedrl_engine::{DeviceChoice, Engine, Mode, Selection, select};
+use fedrl_engine::{DeviceChoice, Engine, Selection, select};
 use fedrl_train::{Batch, Checkpoint, Ending, Manifest, Observer, RunDirectory, Setup, Source, Trainer};
 use serde_json::{Value, json};
 
 use super::doctor::check_memory;
-use super::eval::{Record, Request, evaluate, sets};
+use super::eval::{Record, Request, Trained, evaluate, sets};
 use super::{batch, family};
 use crate::args::{ResumeArgs, TrainArgs};
 use crate::exit::Done;
@@ -186,11 +186,11 @@ pub(super) fn complete(
         return Ok(Finished { ending, records: Vec::new(), report: None });
     }
     let episodes = setup.experiment.evaluation.episodes;
-    let request = Request { mode: Mode::Sampled, episodes, suffix: String::new() };
-    let round = ending.progress.round;
-    let evaluated = |(on, instances): (_, Vec<_>)| {
-        evaluate(directory, setup, engine, (round, &ending.theta), (on, &instances), &request)
-    };
+    let request = Request { mode: setup.mode(), episodes, suffix: String::new() };
+    let (theta, policies) = (ending.theta.clone(), ending.policies.clone());
+    let trained = Trained { round: ending.progress.round, theta, policies };
+    let evaluated =
+        |(on, instances): (_, Vec<_>)| evaluate(directory, setup, engine, &trained, (on, &instances), &request);
     let records = sets(setup).into_iter().map(evaluated).collect::<Result<Vec<_>>>()?;
     manifest.finished.get_or_insert_with(now);
     directory.write_manifest(&manifest)?;

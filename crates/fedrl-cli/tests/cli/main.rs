@@ -19,3 +19,4 @@ mod random_mdp;
 mod resume;
 mod support;
 mod train;
+mod value;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::compare::{assert_same_run, copy, listing};
 use crate::support::{Place, tiny};
+use crate::value;
 
 /// The tiny experiment, long enough to be hit.
 fn long() -> Place {
@@ -61,7 +62,19 @@ fn start_or_resume(place: &Place, run: &str) -> std::process::Child {
 
 #[test]
 fn twenty_kills_at_random_moments_change_nothing() {
-    let place = long();
+    kill(&long(), 20);
+}
+
+#[test]
+fn ten_kills_change_nothing_in_networks_moments_memories_and_lives() {
+    kill(
+        &value::experiment("pfeddqn-rep", &[("rounds = 6", "rounds = 120"), ("iterations = 40", "iterations = 400")]),
+        10,
+    );
+}
+
+/// Kills a training at so many moments and resumes it each time: every file is as if nothing had happened.
+fn kill(place: &Place, times: usize) {
     let started = Instant::now();
     place.train("whole", &[]);
     let whole = started.elapsed();
@@ -69,18 +82,18 @@ fn twenty_kills_at_random_moments_change_nothing() {
     let mut delays = Delays(2024);
     let mut after = Vec::new();
     let mut runs = 0;
-    while after.len() < 20 {
+    while after.len() < times {
         runs += 1;
         let run = format!("killed-{runs}");
         let mut ended = false;
-        while after.len() < 20 && !ended {
-            match killed(&place, &run, delays.next(whole / 4)) {
+        while after.len() < times && !ended {
+            match killed(place, &run, delays.next(whole / 4)) {
                 Some(rounds) => after.push(rounds),
                 None => ended = true,
             }
         }
         if !ended {
-            assert!(start_or_resume(&place, &run).wait().expect("the program ends").success());
+            assert!(start_or_resume(place, &run).wait().expect("the program ends").success());
         }
         assert_same_run(&place.path("whole"), &place.path(&run));
     }

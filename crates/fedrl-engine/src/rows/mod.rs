@@ -253,7 +253,7 @@ fn add_scaled<F: Scalar>(y: &mut [F], a: F, x: &[F]) {
 }
 
 /// Euclidean norm, in f64.
-fn norm<F: Scalar>(x: &[F]) -> f64 {
+pub fn norm<F: Scalar>(x: &[F]) -> f64 {
     // Four sums, since one would wait for itself.
     let mut sums = [0.0; 4];
     for four in x.chunks(4) {

@@ -52,10 +52,11 @@ const CURVE: u32 = 100;
 
 /// Trains what `setup` says; `None` if `stop` was set on the way.
 pub(super) fn run(setup: &Setup, stop: &AtomicBool) -> Result<Option<RunResult>, TrainError> {
-    match setup.experiment.algorithm.build(setup.experiment.training.rounds) {
+    match setup.algorithm() {
         AnyAlgorithm::FedSvrpgM(algorithm) => fold(setup, &algorithm, stop),
         AnyAlgorithm::FedHapgM(algorithm) => fold(setup, &algorithm, stop),
         AnyAlgorithm::FastFedPg(algorithm) => fold(setup, &algorithm, stop),
+        AnyAlgorithm::Value(_) => unreachable!("a batch is of tabular policies, which learn no action values"),
     }
 }
 

@@ -5,7 +5,7 @@ use fedrl_core::random::{Key, Purpose};
 use fedrl_core::wide::widest;
 use fedrl_engine::{DeviceChoice, Engine, Mode, Replica, select};
 use fedrl_envs::{Environment, Instance, Simulator};
-use fedrl_eval::{Protocol, evaluate};
+use fedrl_eval::{Actors, Protocol, evaluate};
 use fedrl_models::{Policy, PolicyConfig};
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ fn evaluation(
     let instances = variants(environment, agents)?;
     let protocol = Protocol { episodes: 20, max_episode_steps: spec.max_episode_steps, mode: Mode::Sampled, seed: 0 };
     measure(options.repeats, || {
-        let evaluation = evaluate(engine, policy, &theta, &instances, &protocol)?;
+        let evaluation = evaluate(engine, policy, Actors::Common(&theta), &instances, &protocol)?;
         Ok(evaluation.variants.iter().map(|variant| variant.episodes as f64).sum())
     })
 }

@@ -52,11 +52,11 @@ pub fn run(config: Option<&Path>, set: &[String], device: &str, options: &BenchO
         if config.is_none() {
             balance(&setup, &mut theta);
         }
-        let rounds = setup.experiment.training.rounds;
-        let (rates, env_steps_per_round) = match setup.experiment.algorithm.build(rounds) {
+        let (rates, env_steps_per_round) = match setup.algorithm() {
             AnyAlgorithm::FedSvrpgM(algorithm) => rounds_of(&algorithm, &world, theta, options)?,
             AnyAlgorithm::FedHapgM(algorithm) => rounds_of(&algorithm, &world, theta, options)?,
             AnyAlgorithm::FastFedPg(algorithm) => rounds_of(&algorithm, &world, theta, options)?,
+            AnyAlgorithm::Value(algorithm) => rounds_of(&algorithm, &world, theta, options)?,
         };
         let row = Row {
             bench: "round",

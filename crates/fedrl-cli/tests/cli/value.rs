@@ -1,0 +1,116 @@
+//! Algorithms that learn action values, as their users meet them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::assert_same_run;
+use crate::support::{Place, tiny};
+
+const NAMES: [&str; 7] = ["pfeddqn-rep", "dqn", "feddqn", "fedq-k", "lfrl", "per-dqn-avg", "fedasynq-imavg"];
+
+/// Three poles, a network of 4 hidden units, six rounds of 40 iterations; with pieces of its text replaced.
+pub fn experiment(name: &str, edits: &[(&str, &str)]) -> Place {
+    let momentum = "name = \"fedsvrpg-m\"\nbeta = 0.5\nlocal_steps = 2\nlocal_step_size = 0.002\n\
+                    global_step_size = 0.004\ndiscount = 0.99\nhorizon = 30\nbatch = 2\n";
+    let fusion = if name == "lfrl" { "fusion = { every = 50, samples = 40, updates = 5 }\n" } else { "" };
+    let numbers = format!(
+        "name = \"{name}\"\ndiscount = 0.98\nlearning_rate = 0.002\nlocal_steps = 2\nbatch = 8\nreplay = 50\n\
+         learning_starts = 20\nexploration = 0.2\niterations = 40\n{fusion}"
+    );
+    Place::with(&edits.iter().fold(tiny(&[(momentum, &numbers)]), |text, (from, to)| text.replace(from, to)))
+}
+
+/// Returns of the episodes that an agent ended in a round.
+fn returns(round: &Value, agent: usize) -> Vec<f64> {
+    let returns = round["agents/returns"][agent].as_array().expect("a list");
+    returns.iter().map(|x| x.as_f64().expect("a number")).collect()
+}
+
+#[test]
+fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
+    for name in NAMES {
+        let place = experiment(name, &[]);
+        place.train("whole", &[]);
+        place.train("resumed", &[]);
+        place.fedrl(&["resume", "resumed", "--from", "2"]).done();
+        assert_same_run(&place.path("whole"), &place.path("resumed"));
+
+        let rounds = place.metrics("whole");
+        assert_eq!(rounds.len(), 6);
+        for round in &rounds {
+            assert_eq!(round["agents/env_steps"], Value::from([80; 3].to_vec()), "{name}");
+            let ended: usize = (0..3).map(|agent| returns(round, agent).len()).sum();
+            assert_eq!(round["train/episodes"].as_u64(), Some(ended as u64));
+            for agent in 0..3 {
+                let returns = returns(round, agent);
+                let mean = (!returns.is_empty()).then(|| returns.iter().sum::<f64>() / returns.len() as f64);
+                assert_eq!(round["agents/return"][agent].as_f64(), mean, "{name}: null where no episode ended");
+            }
+        }
+        let lines = place.read("whole/metrics.jsonl");
+        assert!(!lines.contains("NaN") && rounds[5]["agents/loss"][0].is_f64(), "{name}");
+    }
+}
+
+#[test]
+fn agents_are_evaluated_with_policies_of_their_own_and_others_by_the_nearest() {
+    for (name, personal) in [("pfeddqn-rep", true), ("dqn", true), ("per-dqn-avg", true), ("feddqn", false)] {
+        let place = experiment(name, &[]);
+        place.train("run", &[]);
+        let lines = place.fedrl(&["eval", "run", "--device", "cpu", "--json"]).done().json();
+        let on = |set: &str| lines.iter().find(|line| line["on"] == set).expect("a line of the set").clone();
+        assert_eq!(on("agents")["greedy"], true, "the action of greatest value");
+        for variant in on("agents")["variants"].as_array().unwrap() {
+            assert!(variant["nearest_agent"].is_null(), "{name}: everyone at home");
+        }
+        // Homes at 0.3, 0.5 and 0.7; held out at 0.2 and 0.9.
+        for (variant, nearest) in on("extrapolation")["variants"].as_array().unwrap().iter().zip([0, 2]) {
+            let expected = if personal { Value::from(nearest) } else { Value::Null };
+            assert_eq!(variant["nearest_agent"], expected, "{name}");
+            if personal {
+                let number = |key: &str| variant[key].as_f64().unwrap();
+                assert!(number("best_agent") >= number("mean") && number("best_agent") >= number("mean_over_agents"));
+            }
+        }
+    }
+}
+
+#[test]
+fn seeds_make_a_family() {
+    let place = experiment("pfeddqn-rep", &[]);
+    place.fedrl(&["train", "experiment.toml", "--device", "cpu", "--runs", "2", "--out", "family"]).done();
+    let runs: BTreeSet<String> = std::fs::read_dir(place.path("family"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| std::fs::read_to_string(path.join("metrics.jsonl")).unwrap())
+        .collect();
+    assert_eq!(runs.len(), 2, "seeds differ");
+}
+
+#[test]
+fn what_cannot_be_learned_is_refused_by_name() {
+    let refused = |name: &str, settings: &[&str]| {
+        let place = experiment(name, &[]);
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["train", "experiment.toml", "--out", "run"].into_iter().chain(settings).collect();
+        let line = place.fedrl(&arguments).refused(2);
+        assert!(!place.path("run").exists());
+        line
+    };
+    let expect = |line: String, words: &str| assert!(line.contains(words), "{line}");
+    expect(refused("pfeddqn-rep", &["policy.hidden=[]"]), "policy.hidden: is [], expected a layer at least");
+    expect(refused("per-dqn-avg", &["policy.bias=false"]), "policy.bias: is false, expected true");
+    expect(refused("fedq-k", &["algorithm.local_steps=1"]), "algorithm.local_steps: is 1, expected at least 2");
+    expect(
+        refused("dqn", &["algorithm.exploration=1.5"]),
+        "algorithm.exploration: is 1.5, expected a number in [0, 1]",
+    );
+    expect(refused("dqn", &["algorithm.learning_starts=51"]), "algorithm.learning_starts: is 51, expected at most");
+    expect(refused("dqn", &["algorithm.fusion.every=5"]), "algorithm.fusion: is given, expected nothing");
+    expect(refused("dqn", &["algorithm.update=joint"]), "unknown key `update`; did you mean `updates`?");
+    let robot = ["environment.id=Hopper-v5", "environment.agents={}", "environment.interpolation={}"];
+    let robot = [&robot[..], &["environment.extrapolation={}"]].concat();
+    expect(refused("dqn", &robot), "algorithm.name: dqn chooses among actions, and those of Hopper-v5 are vectors");
+}
