@@ -286,7 +286,7 @@ fn learned(strategy: Strategy) -> f64 {
     fedrl_stats::mean(&returns)
 }
 
-/// A random policy keeps the pole up for about 20 steps.
+/// Three times as long as a random policy, which keeps the pole up for about 20 steps.
 #[test]
 fn every_algorithm_learns_to_balance_three_different_poles() {
     let learned: Vec<f64> = ALL.into_iter().map(learned).collect();
