@@ -69,7 +69,8 @@ impl AgentMetrics {
 
     /// Mean steps of a trajectory.
     pub fn episode_length(&self) -> f64 {
-        let steps = self.values.as_ref().map_or(self.lived.env_steps, |values| values.finished_steps);
+        let finished = |values: &ValueMetrics| values.lengths.iter().map(|&steps| u64::from(steps)).sum();
+        let steps: u64 = self.values.as_ref().map_or(self.lived.env_steps, finished);
         steps as f64 / self.lived.trajectories as f64
     }
 
@@ -84,8 +85,8 @@ impl AgentMetrics {
 pub struct ValueMetrics {
     /// Undiscounted returns of the episodes that ended, in their order.
     pub returns: Vec<f64>,
-    /// Sum of the lengths of those episodes.
-    pub finished_steps: u64,
+    /// The lengths of those episodes, in environment steps.
+    pub lengths: Vec<u32>,
     /// Of those episodes, how many ended by themselves.
     pub terminated: usize,
     /// Environment steps.
@@ -106,7 +107,7 @@ impl ValueMetrics {
     /// An episode ended.
     pub(crate) fn ended(&mut self, total_reward: f64, steps: u32, terminated: bool) {
         self.returns.push(total_reward);
-        self.finished_steps += u64::from(steps);
+        self.lengths.push(steps);
         self.terminated += usize::from(terminated);
     }
 

@@ -22,6 +22,14 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Returns of a run's policy in environment variants, trained on or not.
     Eval(EvalArgs),
+    /// How soon new agents learn in held-out variants that begin with what a run has learned, or with nothing.
+    ///
+    /// For runs of algorithms that learn action values. Every new agent learns by DQN with the run's numbers.
+    /// It begins with the network of the agent that lives nearest (`nearest`), with that one's layers before
+    /// the last and a fresh head (`fresh`), or with a fresh network (`scratch`), and updates all of it or, frozen,
+    /// the head alone. It got there when its last 10 episodes have a mean of the threshold or more. How the
+    /// agents' policies do as they are comes first. Intervals are 95 % bootstrap intervals of the mean over seeds.
+    Adapt(AdaptArgs),
     /// Animate an episode in each of several variants, side by side, as a GIF.
     ///
     /// Of a run: the episode number N of those that `fedrl eval` evaluates on the CPU, in every variant
@@ -115,6 +123,37 @@ pub struct EvalArgs {
     /// auto, cpu, gpu, or wgpu:N as `fedrl doctor` counts.
     #[arg(long, default_value = "auto")]
     pub device: String,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `fedrl adapt`.
+#[derive(Debug, clap::Args)]
+pub struct AdaptArgs {
+    /// The run directory.
+    pub run: PathBuf,
+    /// agents, interpolation, extrapolation, or a TOML file with families of values by parameter.
+    #[arg(long, default_value = "extrapolation")]
+    pub on: String,
+    /// Only this beginning: nearest, fresh or scratch; may be repeated [default: all three].
+    #[arg(long, value_name = "BEGINNING")]
+    pub from: Vec<String>,
+    /// Only with everything before the head frozen [default: frozen and not].
+    #[arg(long)]
+    pub frozen: bool,
+    /// Environment steps of every new agent.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub steps: u32,
+    /// New agents for each variant and beginning.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub seeds: u32,
+    /// The return to reach [default, for CartPole-v1 alone: 97.5 % of the most there is, 195 of 200].
+    #[arg(long, value_name = "RETURN", allow_negative_numbers = true)]
+    pub threshold: Option<f64>,
+    /// latest, best, or a round that has a checkpoint.
+    #[arg(long, default_value = "latest")]
+    pub checkpoint: String,
     /// How much is said.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -167,6 +167,8 @@ pub enum Purpose {
     Replay = 11,
     /// What a server lives through by itself.
     Server = 12,
+    /// What new agents draw that adapt what a run has learned.
+    Adaptation = 13,
 }
 
 /// A 64-bit key: one stream of draws, or the root of further keys.

@@ -20,6 +20,16 @@ pub enum Actors<'a> {
 }
 
 impl<'a> Actors<'a> {
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<&'a [f32]> {
+        match *self {
+            Actors::Common(theta) => vec![theta],
+            Actors::Own(policies) | Actors::Agents { policies, .. } => {
+                (0..policies.rows()).map(|row| policies.row(row)).collect()
+            }
+        }
+    }
+
     /// The policy that acts in variant number `index`.
     pub(crate) fn theta(&self, index: usize, instance: &Instance) -> &'a [f32] {
         match *self {

@@ -1,6 +1,7 @@
 //! How a policy does in environments, trained on or not; or many policies, each where it belongs.
 
 mod actors;
+pub mod adapt;
 
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::fused::Outcome;

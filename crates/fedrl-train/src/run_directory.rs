@@ -298,7 +298,8 @@ impl RunDirectory {
     /// Removes what unfinished writes have left, and checkpoints after `round`.
     pub(crate) fn tidy(&self, round: Option<u32>) -> std::io::Result<()> {
         let checkpoints = self.checkpoints();
-        for directory in [&self.path, &checkpoints, &self.path.join("eval")].into_iter().filter(|path| path.is_dir()) {
+        let results = ["eval", "adapt"].map(|name| self.path.join(name));
+        for directory in [&self.path, &checkpoints].into_iter().chain(&results).filter(|path| path.is_dir()) {
             for entry in fs::read_dir(directory)? {
                 let entry = entry?;
                 if entry.file_name().to_string_lossy().starts_with(".unfinished-") {

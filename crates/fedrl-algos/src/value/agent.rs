@@ -102,12 +102,12 @@ impl Iterations<'_> {
         if t.is_multiple_of(self.config.target_period) {
             resident.learner.target.copy_from_slice(resident.learner.theta);
         }
-        let alternating = self.config.updates == Some(Updates::Alternating);
+        let updates = self.config.updates.unwrap_or(Updates::Joint);
         for _ in 0..self.config.local_steps {
             self.live(agent, resident);
-            self.learn(resident, if alternating { Part::Head } else { Part::All });
+            self.learn(resident, if updates == Updates::Joint { Part::All } else { Part::Head });
         }
-        if alternating {
+        if updates == Updates::Alternating {
             self.learn(resident, Part::Body);
         }
     }

@@ -109,6 +109,9 @@ pub enum Updates {
     Alternating,
     /// All of them at every local step.
     Joint,
+    /// The head alone, everything before it frozen: an adaptation's. No experiment can say it.
+    #[serde(skip)]
+    Head,
 }
 
 impl Strategy {

@@ -272,6 +272,21 @@ fn alone_nothing_depends_on_a_server() {
     }
 }
 
+/// And no gradient of it is taken: the loop with the head alone.
+#[test]
+fn a_frozen_representation_stays_to_the_byte() {
+    let training = training(Strategy::DQN, ValueConfig { updates: Some(Updates::Head), ..config() }, 8);
+    let (start, after) = (training.start(), training.after(3));
+    let body = training.algorithm.network().body().end;
+    for agent in 0..3 {
+        for name in ["agents.theta", "agents.first", "agents.second"] {
+            let (before, now) = (training.row(&start, name, agent), training.row(&after, name, agent));
+            assert_eq!(before[..body], now[..body], "{name}");
+            assert_ne!(before[body..], now[body..], "{name}");
+        }
+    }
+}
+
 /// Mean return of the episodes in the last 3,000 of 10,000 iterations.
 fn learned(strategy: Strategy) -> f64 {
     let numbers = ValueConfig { batch: 32, replay: 5000, learning_starts: 200, exploration: 0.05, ..config() };

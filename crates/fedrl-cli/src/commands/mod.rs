@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod adapt;
 pub mod batch;
 pub mod bench;
 pub mod compare;

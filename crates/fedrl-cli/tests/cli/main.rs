@@ -1,6 +1,7 @@
 //! The program as its users meet it: the real binary, in directories of its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod adapt;
 mod batch;
 mod compare;
 mod compare_runs;

@@ -110,6 +110,7 @@ fn what_cannot_be_learned_is_refused_by_name() {
     expect(refused("dqn", &["algorithm.learning_starts=51"]), "algorithm.learning_starts: is 51, expected at most");
     expect(refused("dqn", &["algorithm.fusion.every=5"]), "algorithm.fusion: is given, expected nothing");
     expect(refused("dqn", &["algorithm.update=joint"]), "unknown key `update`; did you mean `updates`?");
+    expect(refused("dqn", &["algorithm.updates=head"]), "unknown value `head` (known: alternating, joint)");
     let robot = ["environment.id=Hopper-v5", "environment.agents={}", "environment.interpolation={}"];
     let robot = [&robot[..], &["environment.extrapolation={}"]].concat();
     expect(refused("dqn", &robot), "algorithm.name: dqn chooses among actions, and those of Hopper-v5 are vectors");
