@@ -80,8 +80,8 @@ mod tests {
         assert!(refused(&["published.return_mean=nan"]).ends_with("is NaN, expected a finite number"));
         assert!(refused(&["published.mean=1"]).contains("unknown key `mean`"));
         assert!(refused(&["published=3"]).contains("expected a section [published]"));
-        let momentum =
-            "algorithm={name=\"fedsvrpg-m\",local_steps=1,local_step_size=1,global_step_size=1,discount=1,horizon=9}";
+        let momentum = "algorithm={name=\"fedsvrpg-m\",beta=0.5,local_steps=2,local_step_size=0.1,\
+                        global_step_size=0.1,discount=0.9,horizon=9}";
         let other = refused(&[momentum]);
         assert!(other.starts_with("x.toml: published: is compared with the agents' last episodes"), "{other}");
     }
