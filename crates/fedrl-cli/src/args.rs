@@ -44,6 +44,11 @@ pub enum Command {
     /// compared to the first. `final` is the mean training return over the last tenth of a run's
     /// rounds, `area` that over all of them. Intervals are 95 % bootstrap intervals of the mean over
     /// seeds; two or three seeds give the range.
+    ///
+    /// Where an experiment has a section `[published]`, every group is shown by the mean return of each
+    /// agent's last 50 episodes (mean, variance and median over agents), beside the published numbers,
+    /// and every published order is said to hold, to be reversed or to be within the noise, by the
+    /// interval of our difference, seed by seed.
     Compare(CompareArgs),
     /// Environments: list, describe, step.
     Env(EnvArgs),

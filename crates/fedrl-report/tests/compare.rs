@@ -1,7 +1,7 @@
 //! Comparisons of fixture runs whose measures are computed by hand.
 #![allow(clippy::unwrap_used)]
 
-use fedrl_report::compare::{Comparison, Estimate, compare};
+use fedrl_report::compare::{Comparison, Estimate, Verdict, compare};
 use fedrl_report::{Incomparable, ReportError};
 use serde_json::{Value, json};
 use std::fs;
@@ -47,6 +47,15 @@ impl Runs {
         let line = |(index, value): (usize, &f64)| json!({"round": index + 1, "train/return_mean": value}).to_string();
         let lines: Vec<String> = returns.iter().enumerate().map(line).collect();
         fs::write(path.join("metrics.jsonl"), lines.join("\n") + "\n").unwrap();
+        path
+    }
+
+    /// A run of one round, in which the two agents end these episodes.
+    fn ended(&self, name: &str, config: &str, published: Option<f64>, returns: Value) -> PathBuf {
+        let section = published.map(|mean| format!("\n[published]\nsource = \"a table\"\nreturn_mean = {mean}\n"));
+        let path = self.run(name, &(config.to_string() + &section.unwrap_or_default()), &[1.0]);
+        let round = json!({"round": 1, "train/return_mean": 1.0, "agents/returns": returns});
+        fs::write(path.join("metrics.jsonl"), round.to_string() + "\n").unwrap();
         path
     }
 
@@ -131,6 +140,85 @@ fn the_first_round_that_reaches_a_return_by_hand() {
     let [reach] = &comparison.reach(3.0)[..] else { panic!("one group") };
     assert_eq!((reach.runs, reach.reached, reach.rounds.mean), (2, 1, 6.0));
     assert!(comparison.reach(4.5)[0].rounds.mean.is_nan());
+}
+
+#[test]
+fn the_last_episodes_of_every_agent_by_hand() {
+    let runs = Runs::new();
+    let path = runs.run("a", &config("CartPole-v1", 0.2, 1), &[]);
+    // The first agent's first episode is not among its last 50; the second takes no part in the second round.
+    let lines = [
+        json!({"round": 1, "train/return_mean": 1.0, "agents/returns": [[9000.0, 10.0], [1.0], [4.0]]}),
+        json!({"round": 2, "train/return_mean": 1.0, "agents/returns": [vec![10.0; 49], null, [6.0, 8.0]]}),
+    ];
+    fs::write(path.join("metrics.jsonl"), lines.map(|line| line.to_string() + "\n").concat()).unwrap();
+    let last = compare(&[path]).unwrap().groups[0].last_episodes.unwrap();
+    // Means 10, 1, 6: their mean is 17/3, their median 6, their variance (100 + 1 + 36) / 3 - (17/3)² = 122/9.
+    assert!((last.mean.mean - 17.0 / 3.0).abs() < 1e-12 && last.median == 6.0, "{last:?}");
+    assert!((last.variance - 122.0 / 9.0).abs() < 1e-12, "{last:?}");
+}
+
+#[test]
+fn published_orders_hold_or_not() {
+    let runs = Runs::new();
+    let mut paths = Vec::new();
+    // Published 4, 3, 2, 1; ours by seed.
+    let groups: [(f64, f64, [f64; 3]); 4] = [
+        (0.1, 2.0, [30.0, 20.0, 40.0]),
+        (0.2, 4.0, [50.0, 50.0, 50.0]),
+        (0.3, 1.0, [60.0, 70.0, 90.0]),
+        (0.4, 3.0, [5.0; 3]),
+    ];
+    for (beta, published, ours) in groups {
+        for (seed, value) in (1..).zip(ours) {
+            let returns = json!([[value - 1.0], [value + 1.0]]);
+            let name = format!("{beta}-{seed}");
+            paths.push(runs.ended(&name, &config("CartPole-v1", beta, seed), Some(published), returns));
+        }
+    }
+    paths.push(runs.ended("alone", &config("CartPole-v1", 0.5, 9), Some(0.0), json!([[0.0], [0.0]])));
+    paths.push(runs.ended("unpublished", &config("CartPole-v1", 0.6, 1), None, json!([[0.0], [0.0]])));
+    let comparison = compare(&paths).unwrap();
+    assert_eq!(comparison.groups.len(), 6);
+    let orders = comparison.published_orders();
+    let pair = |label: &str| label.split("beta=0.").nth(1).unwrap().to_string();
+    let said: Vec<_> = orders.iter().map(|order| (pair(&order.higher) + &pair(&order.lower), order.verdict)).collect();
+    let (holds, reversed, unknown) = (Verdict::Holds, Verdict::Reversed, Verdict::Unknown);
+    let expected = [
+        ("24", holds),
+        ("21", holds),
+        ("23", reversed),
+        ("25", unknown),
+        ("41", reversed),
+        ("43", reversed),
+        ("45", unknown),
+        ("13", reversed),
+        ("15", unknown),
+        ("35", unknown),
+    ];
+    assert_eq!(said, expected.map(|(pair, verdict)| (pair.to_string(), verdict)));
+    assert_eq!((orders[1].published, orders[1].ours), (2.0, estimate(3, 20.0, 10.0, 30.0)));
+    let said = json_of(&comparison);
+    assert_eq!(said["groups"][0]["published"], json!({"source": "a table", "return_mean": 2.0}));
+    assert_eq!(said["groups"][0]["last_episodes"]["variance"], 1.0);
+    assert_eq!(said["groups"][5].get("published"), None);
+
+    let noise = [(0.1, 2.0, [1.0, 5.0]), (0.2, 1.0, [2.0, 4.0])];
+    let paths: Vec<PathBuf> = noise
+        .iter()
+        .flat_map(|(beta, published, ours)| {
+            let one = |(seed, value): (u64, &f64)| {
+                runs.ended(
+                    &format!("n{beta}-{seed}"),
+                    &config("CartPole-v1", *beta, seed),
+                    Some(*published),
+                    json!([[value]]),
+                )
+            };
+            (1..).zip(ours).map(one).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(compare(&paths).unwrap().published_orders()[0].verdict, Verdict::WithinTheNoise);
 }
 
 #[test]

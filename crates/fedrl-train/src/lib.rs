@@ -19,8 +19,8 @@ mod trainer;
 pub use batch::{Batch, BatchProgress};
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{
-    AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Point, Source, TrainingConfig,
-    variant_set_from_file,
+    AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Point, PublishedConfig, Source,
+    TrainingConfig, variant_set_from_file,
 };
 pub use family::{Member, family};
 pub use memory::Memory;

@@ -1,12 +1,13 @@
 //! `fedrl compare`.
 
 use anyhow::Result;
-use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, Reach, compare};
+use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, PublishedOrder, Reach, compare};
 use fedrl_train::RunDirectory;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::family::runs_of;
+use super::published;
 use crate::args::CompareArgs;
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
@@ -31,7 +32,7 @@ pub fn run(args: &CompareArgs) -> Result<Done> {
     notes(&comparison).iter().for_each(|line| output.note(line));
     output.text(text(&comparison, args.reach))?;
     let reach = args.reach.map(|threshold| json!({"threshold": threshold, "groups": comparison.reach(threshold)}));
-    output.value(&Said { comparison: &comparison, reach })?;
+    output.value(&Said { comparison: &comparison, reach, published_orders: comparison.published_orders() })?;
     Ok(Done::Complete)
 }
 
@@ -42,6 +43,8 @@ struct Said<'a> {
     comparison: &'a Comparison,
     #[serde(skip_serializing_if = "Option::is_none")]
     reach: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    published_orders: Vec<PublishedOrder>,
 }
 
 /// What a reader of the numbers should know of the runs.
@@ -73,7 +76,7 @@ fn text(comparison: &Comparison, reach: Option<f64>) -> String {
     let returns = table(&["training return", "seeds", "final", "95 %", "area", "95 %"], rows.collect(), 1);
     let reach = reach.map(|threshold| soonness(threshold, &comparison.reach(threshold)));
     let sections = [Some(returns), differences(groups), reach, evaluations(groups)];
-    let sections: Vec<String> = sections.into_iter().flatten().collect();
+    let sections: Vec<String> = sections.into_iter().flatten().chain(published::sections(comparison)).collect();
     format!("\n{}\n\n{}\n", comparison.environment, sections.join("\n\n"))
 }
 
@@ -131,21 +134,21 @@ fn evaluations(groups: &[Group]) -> Option<String> {
 }
 
 /// The mean and the interval.
-fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String> {
+pub(super) fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String> {
     let Estimate { mean, low, high, .. } = *estimate;
     let interval = if low.is_nan() || high.is_nan() { none() } else { format!("{} .. {}", write(low), write(high)) };
     vec![write(mean), interval]
 }
 
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.2}") } else { none() }
 }
 
-fn signed(value: f64) -> String {
+pub(super) fn signed(value: f64) -> String {
     if value.is_finite() { format!("{value:+.2}") } else { none() }
 }
 
 /// What stands for a number that is not there.
-fn none() -> String {
+pub(super) fn none() -> String {
     "–".into()
 }

@@ -9,5 +9,6 @@ pub mod env;
 pub mod eval;
 pub mod family;
 pub mod play;
+mod published;
 pub mod report;
 pub mod train;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fedrl_train::{Batch, Setup, Source};
+use fedrl_train::{Batch, Setup, Source, family};
 
 fn toml_files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
@@ -20,7 +20,11 @@ fn every_shipped_experiment_is_one() {
         let name = file.display().to_string();
         let source = Source::read(&file).unwrap_or_else(|error| panic!("{error}"));
         if source.is_batch() {
-            Batch::new(source).unwrap_or_else(|error| panic!("{error}"));
+            if Batch::fits(&source).unwrap_or_else(|error| panic!("{error}")) {
+                Batch::new(source).unwrap_or_else(|error| panic!("{error}"));
+            } else {
+                family(source).unwrap_or_else(|error| panic!("{error}"));
+            }
             continue;
         }
         let experiment = source.experiment().unwrap_or_else(|error| panic!("{error}"));

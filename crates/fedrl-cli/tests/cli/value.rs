@@ -54,6 +54,33 @@ fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
 }
 
 #[test]
+fn compare_holds_returns_beside_published_ones() {
+    let published =
+        |mean: f64| format!("[published]\nsource = \"a paper, Table 3\"\nreturn_mean = {mean}\n[training]\n");
+    let place = experiment("dqn", &[("[training]\n", &published(135.0))]);
+    place.train("dqn", &[]);
+    place.train("feddqn", &["--set", "algorithm.name=feddqn", "--set", "published.return_mean=101.5"]);
+    let said = place.fedrl(&["compare", "dqn", "feddqn"]).done().stdout;
+    for text in [
+        "last 50 episodes",
+        "a paper, Table 3",
+        " 135 ",
+        " 101.5 ",
+        "dqn > feddqn",
+        "+33.5",
+        "published orders: unknown 1",
+    ] {
+        assert!(said.contains(text), "{text} is not in\n{said}");
+    }
+    let said = place.fedrl(&["compare", "dqn", "feddqn", "--json"]).done();
+    let order = &said.json()[0]["published_orders"][0];
+    assert_eq!((&order["published"], &order["verdict"]), (&33.5.into(), &"unknown".into()));
+    let plain = experiment("dqn", &[]);
+    plain.train("run", &[]);
+    assert!(!plain.fedrl(&["compare", "run"]).done().stdout.contains("published"));
+}
+
+#[test]
 fn agents_are_evaluated_with_policies_of_their_own_and_others_by_the_nearest() {
     for (name, personal) in [("pfeddqn-rep", true), ("dqn", true), ("per-dqn-avg", true), ("feddqn", false)] {
         let place = experiment(name, &[]);

@@ -53,6 +53,8 @@ pub(super) enum Of {
     Round(u64),
     Rounds,
     EnvSteps,
+    LastEpisodes,
+    LastEpisodesDifference,
 }
 
 impl Of {
@@ -64,6 +66,8 @@ impl Of {
             Of::AreaDifference => [3, 0, 0, 0],
             Of::Rounds => [5, 0, 0, 0],
             Of::EnvSteps => [6, 0, 0, 0],
+            Of::LastEpisodes => [7, 0, 0, 0],
+            Of::LastEpisodesDifference => [8, 0, 0, 0],
             Of::Round(round) => [4, round as u32, (round >> 32) as u32, 0],
         }
     }

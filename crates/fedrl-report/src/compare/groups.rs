@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
-/// A resolved experiment without its seed: `section.key` to the value as TOML writes it.
+/// A resolved experiment without its seed and without what others report of it: `section.key` to the value as TOML writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Settings(BTreeMap<String, String>);
 
@@ -11,7 +11,7 @@ impl Settings {
     pub(super) fn new(experiment: &Table) -> Self {
         let mut settings = BTreeMap::new();
         flatten("", experiment, &mut settings);
-        settings.remove("training.seed");
+        settings.retain(|key, _| key != "training.seed" && !key.starts_with("published."));
         Settings(settings)
     }
 

@@ -1,6 +1,7 @@
 //! One run of a comparison.
 
 use super::groups::Settings;
+use super::published::{LastEpisodes, Published};
 use crate::evaluation::{Evaluations, VariantSet};
 use crate::run::{Round, RunData};
 use crate::{Incomparable, ReportError};
@@ -28,6 +29,9 @@ pub struct Member {
     pub area: f64,
     /// Means of its evaluations.
     pub evaluation: EvaluationMeans,
+    /// How well its agents do in the end, if they record episodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_episodes: Option<LastEpisodes>,
     /// Round and mean return, ascending; NaN where it was not finite.
     #[serde(skip)]
     pub(super) curve: Vec<(u64, f64)>,
@@ -96,13 +100,15 @@ pub(super) struct Candidate {
     pub(super) environment: String,
     pub(super) algorithm: String,
     pub(super) settings: Settings,
+    pub(super) published: Option<Published>,
     pub(super) member: Member,
 }
 
-/// The part of an experiment that is not part of its group.
+/// The parts of an experiment that are not part of its group.
 #[derive(Deserialize)]
-struct Seeded {
+struct Apart {
     training: Training,
+    published: Option<Published>,
 }
 
 #[derive(Deserialize)]
@@ -125,7 +131,7 @@ impl Candidate {
             return Err(Incomparable::NoRound(run.into()).into());
         }
         let experiment: Table = parse(run, &data.config_text)?;
-        let seeded: Seeded = parse(run, &data.config_text)?;
+        let apart: Apart = parse(run, &data.config_text)?;
         let point = |round: &Round| (round.round, round.return_mean.unwrap_or(f64::NAN));
         let curve: Vec<(u64, f64)> = data.rounds.iter().map(point).collect();
         let returns: Vec<f64> = curve.iter().map(|(_, value)| *value).collect();
@@ -134,13 +140,15 @@ impl Candidate {
             environment: data.config.environment.id,
             algorithm: data.config.algorithm.name,
             settings: Settings::new(&experiment),
+            published: apart.published,
             member: Member {
                 path: run.into(),
-                seed: seeded.training.seed,
+                seed: apart.training.seed,
                 rounds: returns.len(),
                 final_return: mean(&returns[returns.len() - last..]),
                 area: mean(&returns),
                 evaluation: EvaluationMeans::read(&data.evaluations),
+                last_episodes: LastEpisodes::read(&data.rounds),
                 curve,
                 env_steps: data.rounds.iter().map(|round| round.env_steps.unwrap_or(f64::NAN)).collect(),
             },

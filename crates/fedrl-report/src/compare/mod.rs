@@ -10,10 +10,12 @@ mod estimate;
 mod figure;
 mod groups;
 mod member;
+mod published;
 mod reach;
 
 pub use estimate::Estimate;
 pub use member::{EvaluationMeans, Member};
+pub use published::{LAST_EPISODES, LastEpisodes, LastEpisodesOverRuns, Published, PublishedOrder, Verdict};
 pub use reach::{Reach, SMOOTHED};
 
 use crate::{Incomparable, ReportError, save};
@@ -48,6 +50,12 @@ pub struct Group {
     pub paired: Option<Paired>,
     /// Means of the evaluations over the runs.
     pub evaluation: EvaluationMeans,
+    /// How well the agents do in the end, if all runs record their episodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_episodes: Option<LastEpisodesOverRuns>,
+    /// What others report of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
     /// The runs, by seed.
     pub runs: Vec<Member>,
 }
@@ -92,10 +100,10 @@ pub fn compare(runs: &[PathBuf]) -> Result<Comparison, ReportError> {
     let settings: Vec<_> = indices.iter().map(|members| &candidates[members[0]].settings).collect();
     let mut groups: Vec<Group> = Vec::new();
     for (label, members) in groups::labels(&settings).into_iter().zip(&indices) {
-        let algorithm = candidates[members[0]].algorithm.clone();
+        let example = &candidates[members[0]];
         let members = by_seed(members.iter().map(|index| candidates[*index].member.clone()).collect())?;
         let paired = groups.first().map(|first| Paired::new(&first.runs, &members));
-        groups.push(Group::new(label, algorithm, members, paired, &evaluated));
+        groups.push(Group::new(label, example, members, paired, &evaluated));
     }
     Ok(Comparison { environment: first.environment.clone(), groups })
 }
@@ -150,7 +158,7 @@ impl Comparison {
 impl Group {
     fn new(
         label: String,
-        algorithm: String,
+        example: &Candidate,
         runs: Vec<Member>,
         paired: Option<Paired>,
         evaluated: &EvaluationMeans,
@@ -163,7 +171,9 @@ impl Group {
         let area = over_runs(|run| run.area, Of::Area);
         let evaluation =
             evaluated.map(|set| mean(&runs.iter().filter_map(|run| set(&run.evaluation)).collect::<Vec<_>>()));
-        Group { label, algorithm, final_return, area, paired, evaluation, runs }
+        let last_episodes = LastEpisodesOverRuns::new(&runs);
+        let (algorithm, published) = (example.algorithm.clone(), example.published.clone());
+        Group { label, algorithm, final_return, area, paired, evaluation, last_episodes, published, runs }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an experiment's file says.
 
 mod error;
+mod published;
 mod source;
 mod sweep;
 
@@ -10,6 +11,7 @@ use fedrl_models::PolicyConfig;
 use serde::{Deserialize, Serialize};
 
 pub use error::ConfigError;
+pub use published::PublishedConfig;
 pub use source::{Source, variant_set_from_file};
 pub use sweep::Point;
 
@@ -28,6 +30,9 @@ pub struct Experiment {
     pub training: TrainingConfig,
     /// The evaluation.
     pub evaluation: EvaluationConfig,
+    /// What others report of this experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedConfig>,
 }
 
 /// `[environment]`.

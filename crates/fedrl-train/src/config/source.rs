@@ -8,7 +8,7 @@ use fedrl_envs::VariantSet;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{ConfigError, EvaluationConfig, Experiment};
+use super::{ConfigError, EvaluationConfig, Experiment, PublishedConfig};
 
 /// The text of an experiment, its sections not yet understood.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ const MOST: usize = 1_000_000;
 /// The last seed: up to here every one is a number of its own in f64, as parameters are.
 const LAST_SEED: u64 = 1 << 53;
 
-const SECTIONS: [&str; 6] = ["environment", "agents", "policy", "algorithm", "training", "evaluation"];
+const SECTIONS: [&str; 7] = ["environment", "agents", "policy", "algorithm", "training", "evaluation", "published"];
 
 impl Source {
     /// Reads a file.
@@ -133,6 +133,7 @@ impl Source {
             algorithm: self.algorithm()?,
             training: self.section("training")?,
             evaluation: self.optional::<EvaluationConfig>("evaluation")?,
+            published: self.table.contains_key("published").then(|| self.section("published")).transpose()?,
         };
         self.check(&experiment)?;
         Ok(experiment)
@@ -214,6 +215,14 @@ impl Source {
         let (seed, runs) = (experiment.training.seed, u64::from(experiment.training.runs));
         if seed > LAST_SEED - (runs - 1) {
             return fail("training.seed", format!("is {seed}, expected seeds up to {LAST_SEED}"));
+        }
+        if let Some((key, problem)) = experiment.published.as_ref().and_then(PublishedConfig::problem) {
+            return fail(key, problem);
+        }
+        if experiment.published.is_some() && experiment.algorithm.value().is_none() {
+            let problem =
+                "is compared with the agents' last episodes, which only algorithms that learn action values record";
+            return fail("published", problem.into());
         }
         let (participation, agents) = (experiment.agents.participation, experiment.agents.count);
         if !(participation > 0.0 && participation <= 1.0) {
