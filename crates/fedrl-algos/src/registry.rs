@@ -113,15 +113,16 @@ impl AlgorithmConfig {
     }
 
     /// The algorithm itself, for a training of `rounds` among so many `agents`, of policies of the form of
-    /// `policy`.
-    pub fn build(&self, rounds: u32, policy: &Policy, agents: usize) -> AnyAlgorithm {
+    /// `policy`. `drawn`: what is personal is drawn by every agent, and not given.
+    pub fn build(&self, rounds: u32, policy: &Policy, agents: usize, drawn: bool) -> AnyAlgorithm {
         match self.clone() {
             AlgorithmConfig::FedSvrpgM(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config, rounds)),
             AlgorithmConfig::FedHapgM(config) => AnyAlgorithm::FedHapgM(FedHapgM::new(config, rounds)),
             AlgorithmConfig::Pavg(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config.into(), rounds)),
             AlgorithmConfig::FastFedPg(config) => AnyAlgorithm::FastFedPg(FastFedPg::new(config)),
             AlgorithmConfig::Value(ValueExperiment { name, config }) => {
-                AnyAlgorithm::Value(ValueLearning::new(config, name.strategy(), policy, agents))
+                let algorithm = ValueLearning::new(config, name.strategy(), policy, agents);
+                AnyAlgorithm::Value(if drawn { algorithm.with_heads_drawn(policy) } else { algorithm })
             }
         }
     }

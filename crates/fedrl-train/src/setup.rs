@@ -113,8 +113,8 @@ impl Setup {
 
     /// The algorithm.
     pub fn algorithm(&self) -> AnyAlgorithm {
-        let Experiment { algorithm, training, .. } = &self.experiment;
-        algorithm.build(training.rounds, &self.policy, self.agents.len())
+        let Experiment { algorithm, training, policy, .. } = &self.experiment;
+        algorithm.build(training.rounds, &self.policy, self.agents.len(), policy.initial.is_none())
     }
 
     /// Steps after which an episode is truncated.

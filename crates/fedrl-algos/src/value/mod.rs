@@ -39,7 +39,7 @@ use fedrl_models::Policy;
 use rayon::prelude::*;
 
 use crate::vector::difference;
-use crate::{AgentReport, Algorithm, AlgorithmError, Divergence, Round, World};
+use crate::{Agent, AgentReport, Algorithm, AlgorithmError, Divergence, Round, World};
 use agent::{Iterations, Resident};
 use fusion::Teacher;
 use server::Server;
@@ -51,6 +51,8 @@ pub struct ValueLearning {
     config: ValueConfig,
     strategy: Strategy,
     network: QNetwork,
+    /// What agents draw their personal columns by. None where all begin with the parameters that are given.
+    drawn: Option<Policy>,
 }
 
 /// An agent in a round: at work, and counted.
@@ -64,7 +66,13 @@ impl ValueLearning {
     /// many `agents`.
     pub fn new(config: ValueConfig, strategy: Strategy, policy: &Policy, agents: usize) -> Self {
         let network = QNetwork::new(policy, strategy, agents);
-        ValueLearning { config: config.completed(strategy), strategy, network }
+        ValueLearning { config: config.completed(strategy), strategy, network, drawn: None }
+    }
+
+    /// The same in which every agent draws its personal columns for itself (004 Alg. 1, line 1), as `policy`
+    /// says. Without it all begin with the parameters that are given.
+    pub fn with_heads_drawn(self, policy: &Policy) -> Self {
+        ValueLearning { drawn: Some(policy.clone()), ..self }
     }
 
     /// The network in an agent's columns.
@@ -102,12 +110,20 @@ impl ValueLearning {
 impl Algorithm<f32> for ValueLearning {
     type State = ValueState;
 
-    /// Every agent begins with the same network.
+    /// Every agent begins with the same shared columns.
     fn start(&self, world: &World<f32>, theta: Vec<f32>) -> Result<Round<ValueState>, AlgorithmError> {
         let common = Key::new(world.seed, Purpose::Initialisation).child([u32::MAX, 0, 0, 0]);
-        let own = |agent: usize| world.key(Purpose::Initialisation, agent, 0).child([u32::MAX, 0, 0, 0]);
-        let columns: Vec<Vec<f32>> =
-            world.agents.iter().map(|agent| self.network.initial(&theta, common, own(agent.id))).collect();
+        let columns_of = |agent: &Agent<f32>| {
+            let own = world.key(Purpose::Initialisation, agent.id, 0);
+            let initial = |theta: &[f32]| self.network.initial(theta, common, own.child([u32::MAX, 0, 0, 0]));
+            let mut columns = initial(&theta);
+            if let Some(policy) = &self.drawn {
+                let personal = self.network.shared()..;
+                columns[personal.clone()].copy_from_slice(&initial(&policy.initial(own))[personal]);
+            }
+            columns
+        };
+        let columns: Vec<Vec<f32>> = world.agents.iter().map(columns_of).collect();
         let shared = columns[0][..self.network.shared()].to_vec();
         let moments = if self.config.moments == Some(Moments::Averaged) { vec![0.0; shared.len()] } else { Vec::new() };
         let agents = Agents::new(columns, &self.network, &world.agents, self.config.replay);

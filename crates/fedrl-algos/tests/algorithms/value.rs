@@ -198,6 +198,29 @@ fn the_server_has_the_mean_of_what_agents_say_and_heads_differ() {
     }
 }
 
+/// 004 Alg. 1, line 1: one Φ_0, and θ_0^i for every agent at random.
+#[test]
+fn agents_begin_with_one_representation_and_heads_of_their_own() {
+    for (strategy, shared) in [(Strategy::PFEDDQN_REP, 4 * 8 + 8), (Strategy::DQN, 0), (Strategy::FEDDQN, 58)] {
+        let mut training = training(strategy, config(), 8);
+        let given = training.start();
+        training.algorithm = training.algorithm.with_heads_drawn(&policy(8));
+        let drawn = training.start();
+        for agent in 0..3 {
+            let theta = training.row(&drawn, "agents.theta", agent);
+            assert_eq!(training.row(&given, "agents.theta", agent), training.theta, "{strategy:?}: as given");
+            assert_eq!(theta[..shared], training.theta[..shared], "{strategy:?}");
+            for (column, x) in theta.iter().enumerate().skip(shared) {
+                assert_ne!(*x, training.theta[column], "{strategy:?}: column {column}");
+                assert_ne!(*x, training.row(&drawn, "agents.theta", (agent + 1) % 3)[column]);
+                // U(±1/√fan-in): of four inputs in the body, of eight units in the head.
+                assert!(x.abs() <= if column < 40 { 0.5 } else { 8f32.powf(-0.5) });
+            }
+            assert_eq!(training.row(&drawn, "agents.target", agent), theta, "{strategy:?}");
+        }
+    }
+}
+
 #[test]
 fn targets_are_copied_when_their_period_is_over() {
     // Of 10 iterations each; copies at t = 0, 30, 60.
