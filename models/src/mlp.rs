@@ -67,7 +67,33 @@ impl Mlp {
 
     /// How many parameters it has.
     pub fn parameter_count(&self) -> usize {
-        self.layers.last().map_or(0, |layer| layer.bias.end)
+        self.layers.iter().map(|layer| layer.weight.len() + layer.bias.len()).sum()
+    }
+
+    /// Parameters of every layer but the last.
+    pub fn body(&self) -> Range<usize> {
+        let first = self.layers.first().map_or(0, |layer| layer.weight.start);
+        let hidden = self.layers.len().saturating_sub(1);
+        first..self.layers[..hidden].last().map_or(first, |layer| layer.bias.end)
+    }
+
+    /// Parameters of the last layer.
+    pub fn head(&self) -> Range<usize> {
+        self.layers.last().map_or(0..0, |layer| layer.weight.start..layer.bias.end)
+    }
+
+    /// The same network with its parameters in two pieces of a longer vector: from `body` on those of every layer
+    /// but the last, from `head` on those of the last.
+    pub fn placed(mut self, body: usize, head: usize) -> Self {
+        let (old_body, old_head) = (self.body().start, self.head().start);
+        let last = self.layers.len() - 1;
+        for (index, layer) in self.layers.iter_mut().enumerate() {
+            let (from, to) = if index < last { (old_body, body) } else { (old_head, head) };
+            for range in [&mut layer.weight, &mut layer.bias] {
+                *range = range.start - from + to..range.end - from + to;
+            }
+        }
+        self
     }
 
     /// Its output for one input, natively. `theta` may go on after the network's parameters.
@@ -119,6 +145,23 @@ mod tests {
         let network = Mlp::new(&[2, 1], Activation::Tanh, false);
         assert_eq!(network.parameter_count(), 2);
         assert_eq!(network.forward(&[3.0f32, 4.0], &[1.0, 10.0]), [43.0]);
+    }
+
+    #[test]
+    fn a_network_in_two_pieces_is_the_same_network() {
+        let network = Mlp::new(&[3, 4, 5, 2], Activation::Tanh, true);
+        let theta: Vec<f64> = (0..network.parameter_count()).map(|i| (i as f64).sin()).collect();
+        assert_eq!((network.body(), network.head()), (0..41, 41..53));
+        let apart = network.clone().placed(10, 60);
+        assert_eq!((apart.body(), apart.head(), apart.parameter_count()), (10..51, 60..72, 53));
+        let mut scattered = vec![f64::NAN; 80];
+        scattered[apart.body()].copy_from_slice(&theta[network.body()]);
+        scattered[apart.head()].copy_from_slice(&theta[network.head()]);
+        let input = [0.3, -0.2, 0.9];
+        assert_eq!(apart.forward(&scattered, &input), network.forward(&theta, &input));
+        assert_eq!(apart.placed(0, 41), network);
+        let linear = Mlp::new(&[3, 2], Activation::Tanh, true);
+        assert_eq!((linear.body(), linear.head()), (0..0, 0..8));
     }
 
     #[test]

@@ -148,9 +148,14 @@ impl Policy {
         self.network.parameter_count()..self.parameter_count()
     }
 
+    /// Parameters of another `network` of the same kind, drawn as this policy's are.
+    pub fn draw(&self, network: &Mlp, key: Key) -> Vec<f32> {
+        self.initialisation.draw(network, key)
+    }
+
     /// Initial parameters; log standard deviations start at 0.
     pub fn initial(&self, key: Key) -> Vec<f32> {
-        let mut theta = self.initialisation.draw(&self.network, key);
+        let mut theta = self.draw(&self.network, key);
         theta.resize(self.parameter_count(), 0.0);
         theta
     }

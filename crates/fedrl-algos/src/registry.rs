@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::fast_fedpg::{FastFedPg, FastFedPgConfig};
 use crate::fedhapg_m::FedHapgM;
 use crate::fedsvrpg_m::FedSvrpgM;
-use crate::momentum::{MomentumConfig, PavgConfig};
-use crate::value::{ValueConfig, ValueExperiment, ValueLearning, ValueName};
+use crate::momentum::{MOST, MomentumConfig, PavgConfig};
+use crate::value::{DdpgConfig, DdpgExperiment, DdpgName, ValueConfig, ValueExperiment, ValueLearning, ValueName};
 
 /// `[algorithm]` of an experiment: `name` chooses the rest of its keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +27,9 @@ pub enum AlgorithmConfig {
     /// PFedDQN-Rep (004 Alg. 4), or one of its rivals.
     #[serde(untagged)]
     Value(ValueExperiment),
+    /// PFedDDPG-Rep (004 App. G.1), or one of its rivals.
+    #[serde(untagged)]
+    Ddpg(DdpgExperiment),
 }
 
 /// A value that is no number for the algorithm.
@@ -41,6 +44,34 @@ pub struct Invalid {
     pub expected: &'static str,
 }
 
+impl Invalid {
+    /// Refuses the first of these (key, value, whether it is allowed, what is) that is not allowed.
+    pub(crate) fn first_real(numbers: &[(&'static str, f64, bool, &'static str)]) -> Result<(), Invalid> {
+        match numbers.iter().find(|(_, _, valid, _)| !valid) {
+            Some(&(key, value, _, expected)) => Err(Invalid { key, value: value.to_string(), expected }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses the first of these numbers that is not from 1 to [`MOST`].
+    pub(crate) fn first_whole(numbers: &[(&'static str, usize)]) -> Result<(), Invalid> {
+        let expected = "a whole number from 1 to 1000000";
+        match numbers.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
+            Some(&(key, value)) => Err(Invalid { key, value: value.to_string(), expected }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to wait for more transitions than are ever remembered.
+    pub(crate) fn never_learns(learning_starts: u32, replay: usize) -> Result<(), Invalid> {
+        if learning_starts as usize <= replay {
+            return Ok(());
+        }
+        let expected = "at most `replay`: more is never remembered";
+        Err(Invalid { key: "learning_starts", value: learning_starts.to_string(), expected })
+    }
+}
+
 /// Any of the algorithms, with its numbers set.
 #[derive(Debug, Clone)]
 pub enum AnyAlgorithm {
@@ -50,13 +81,13 @@ pub enum AnyAlgorithm {
     FedHapgM(FedHapgM),
     /// Fast-FedPG.
     FastFedPg(FastFedPg),
-    /// PFedDQN-Rep or one of its rivals.
+    /// PFedDQN-Rep, PFedDDPG-Rep or one of their rivals.
     Value(ValueLearning),
 }
 
 impl AlgorithmConfig {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 14] = [
         "fedsvrpg-m",
         "fedhapg-m",
         "pavg",
@@ -68,6 +99,9 @@ impl AlgorithmConfig {
         "lfrl",
         "per-dqn-avg",
         "fedasynq-imavg",
+        "pfedddpg-rep",
+        "ddpg",
+        "fedddpg",
     ];
 
     /// Reads the configuration of the algorithm called `name`; `None` when there is none.
@@ -81,6 +115,10 @@ impl AlgorithmConfig {
             "pavg" => Some(PavgConfig::deserialize(keys).map(Self::Pavg)),
             "fast-fedpg" => Some(FastFedPgConfig::deserialize(keys).map(Self::FastFedPg)),
             _ => {
+                if let Some(name) = DdpgName::ALL.into_iter().find(|known| known.as_str() == name) {
+                    let read = |config: DdpgConfig| DdpgExperiment { name, config: config.completed(name.shares()) };
+                    return Some(DdpgConfig::deserialize(keys).map(|config| Self::Ddpg(read(config))));
+                }
                 let name = ValueName::ALL.into_iter().find(|known| known.as_str() == name)?;
                 let read = |config: ValueConfig| ValueExperiment { name, config: config.completed(name.strategy()) };
                 Some(ValueConfig::deserialize(keys).map(|config| Self::Value(read(config))))
@@ -98,6 +136,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::Pavg(config) => MomentumConfig::from(config.clone()).validate(),
             AlgorithmConfig::FastFedPg(config) => config.validate(),
             AlgorithmConfig::Value(experiment) => experiment.validate(),
+            AlgorithmConfig::Ddpg(experiment) => experiment.config.validate(),
         }
     }
 
@@ -109,6 +148,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::Pavg(_) => "pavg",
             AlgorithmConfig::FastFedPg(_) => "fast-fedpg",
             AlgorithmConfig::Value(experiment) => experiment.name.as_str(),
+            AlgorithmConfig::Ddpg(experiment) => experiment.name.as_str(),
         }
     }
 
@@ -124,6 +164,10 @@ impl AlgorithmConfig {
                 let algorithm = ValueLearning::new(config, name.strategy(), policy, agents);
                 AnyAlgorithm::Value(if drawn { algorithm.with_heads_drawn(policy) } else { algorithm })
             }
+            AlgorithmConfig::Ddpg(DdpgExperiment { name, config }) => {
+                let algorithm = ValueLearning::ddpg(config, name.shares(), policy);
+                AnyAlgorithm::Value(if drawn { algorithm.with_heads_drawn(policy) } else { algorithm })
+            }
         }
     }
 
@@ -133,7 +177,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.exact,
             AlgorithmConfig::Pavg(config) => config.exact,
             AlgorithmConfig::FastFedPg(config) => config.exact,
-            AlgorithmConfig::Value(_) => false,
+            AlgorithmConfig::Value(_) | AlgorithmConfig::Ddpg(_) => false,
         }
     }
 
@@ -144,6 +188,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::Pavg(config) => (config.discount, config.entropy),
             AlgorithmConfig::FastFedPg(config) => (config.discount, config.entropy),
             AlgorithmConfig::Value(experiment) => (experiment.config.discount, 0.0),
+            AlgorithmConfig::Ddpg(experiment) => (experiment.config.discount, 0.0),
         }
     }
 
@@ -153,7 +198,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.horizon,
             AlgorithmConfig::Pavg(config) => config.horizon,
             AlgorithmConfig::FastFedPg(config) => config.horizon,
-            AlgorithmConfig::Value(_) => usize::MAX,
+            AlgorithmConfig::Value(_) | AlgorithmConfig::Ddpg(_) => usize::MAX,
         }
     }
 
@@ -164,7 +209,7 @@ impl AlgorithmConfig {
             AlgorithmConfig::FedSvrpgM(config) => (config.batch.max(config.start_batch(rounds)), 2),
             AlgorithmConfig::FedHapgM(config) => (config.batch.max(config.start_batch(rounds)), 5),
             AlgorithmConfig::Pavg(_) | AlgorithmConfig::FastFedPg(_) => (self.batch(), 2),
-            AlgorithmConfig::Value(_) => (1, 1),
+            AlgorithmConfig::Value(_) | AlgorithmConfig::Ddpg(_) => (1, 1),
         }
     }
 
@@ -175,10 +220,25 @@ impl AlgorithmConfig {
             AlgorithmConfig::Pavg(config) => config.batch,
             AlgorithmConfig::FastFedPg(config) => config.batch,
             AlgorithmConfig::Value(experiment) => experiment.config.batch,
+            AlgorithmConfig::Ddpg(experiment) => experiment.config.batch,
         }
     }
 
-    /// The numbers of an algorithm that learns action values: its policies are greedy.
+    /// Transitions that an agent remembers, where it learns from such.
+    pub fn replay(&self) -> Option<usize> {
+        match self {
+            AlgorithmConfig::Value(experiment) => Some(experiment.config.replay),
+            AlgorithmConfig::Ddpg(experiment) => Some(experiment.config.replay),
+            _ => None,
+        }
+    }
+
+    /// Whether values are learned from remembered transitions, and policies are greedy in them.
+    pub fn learns_values(&self) -> bool {
+        self.replay().is_some()
+    }
+
+    /// The numbers of an algorithm that learns the values of choices.
     pub fn value(&self) -> Option<&ValueExperiment> {
         if let AlgorithmConfig::Value(experiment) = self { Some(experiment) } else { None }
     }

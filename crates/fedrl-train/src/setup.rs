@@ -1,7 +1,9 @@
 //! An experiment, checked and built: everything that stays the same during a run.
 
-use fedrl_algos::value::{Shares, ValueExperiment};
-use fedrl_algos::{Agent, AnyAlgorithm, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, Together, World};
+use fedrl_algos::value::{DdpgExperiment, Shares, ValueExperiment};
+use fedrl_algos::{
+    Agent, AlgorithmConfig, AnyAlgorithm, Estimates, Exact, Fused, OnDevice, Sampled, Tabular, Together, World,
+};
 use fedrl_core::Space;
 use fedrl_core::random::{Key, Purpose};
 use fedrl_core::wide::widest;
@@ -72,19 +74,31 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Refuses what action values cannot be learned for.
+    /// Refuses what values cannot be learned for.
     fn check_values(&self) -> Result<(), ConfigError> {
-        let Some(ValueExperiment { name, .. }) = self.experiment.algorithm.value() else { return Ok(()) };
+        let (shares, embeds, chooses) = match &self.experiment.algorithm {
+            AlgorithmConfig::Value(ValueExperiment { name, .. }) => {
+                (name.strategy().shares, name.strategy().embeds, true)
+            }
+            AlgorithmConfig::Ddpg(DdpgExperiment { name, .. }) => (name.shares(), false, false),
+            _ => return Ok(()),
+        };
         let fail = |key: &str, problem: String| Err(ConfigError::at(&self.source, key, problem));
-        let (strategy, name, config) = (name.strategy(), name.as_str(), &self.experiment.policy);
-        if !matches!(self.environment.spec().action, Space::Discrete { .. }) {
-            let id = self.environment.spec().id;
-            return fail("algorithm.name", format!("{name} chooses among actions, and those of {id} are vectors"));
+        let (name, config) = (self.experiment.algorithm.name(), &self.experiment.policy);
+        let (id, action) = (self.environment.spec().id, &self.environment.spec().action);
+        match (chooses, matches!(action, Space::Discrete { .. })) {
+            (true, false) => {
+                return fail("algorithm.name", format!("{name} chooses among actions, and those of {id} are vectors"));
+            }
+            (false, true) => {
+                return fail("algorithm.name", format!("{name}'s actions are vectors, and {id} has choices"));
+            }
+            _ => {}
         }
-        if strategy.shares == Shares::Representation && config.hidden.is_empty() {
+        if shares == Shares::Representation && config.hidden.is_empty() {
             return fail("policy.hidden", format!("is [], expected a layer at least: it is what {name} shares"));
         }
-        if strategy.embeds && !config.bias {
+        if embeds && !config.bias {
             return fail("policy.bias", format!("is false, expected true: through it {name} learns embeddings"));
         }
         Ok(())
@@ -92,7 +106,7 @@ impl Setup {
 
     /// Whether actions in evaluations are the most probable ones, or sampled.
     pub fn mode(&self) -> Mode {
-        if self.experiment.algorithm.value().is_some() { Mode::Greedy } else { Mode::Sampled }
+        if self.learns_values() { Mode::Greedy } else { Mode::Sampled }
     }
 
     /// The policy's initial parameters θ_0: drawn, or read from `policy.initial`. Only a run without
@@ -125,7 +139,7 @@ impl Setup {
     /// Multiply-adds of one environment step of all agents, for choosing a device; none where training is
     /// the processor's anyway.
     pub fn work(&self) -> usize {
-        if self.experiment.algorithm.value().is_some() {
+        if self.learns_values() {
             return 0;
         }
         self.agents
@@ -136,17 +150,19 @@ impl Setup {
 
     /// What does the arithmetic on a device, for manifests.
     pub fn driver(&self, selection: &Selection) -> String {
-        match self.experiment.algorithm.value() {
-            Some(_) => format!("minibatches, {}", widest()),
-            None if self.tables().is_some() => "tables".into(),
-            None => selection.driver(&self.policy),
+        if self.learns_values() {
+            format!("minibatches, {}", widest())
+        } else if self.tables().is_some() {
+            "tables".into()
+        } else {
+            selection.driver(&self.policy)
         }
     }
 
     /// The agents' environments as tables, where they are finite and the policy is a table, too, whose
     /// gradient is followed.
     pub fn tables(&self) -> Option<Vec<Tables>> {
-        if self.experiment.algorithm.value().is_some() {
+        if self.learns_values() {
             return None;
         }
         let tables = || self.agents.iter().map(|instance| instance.mdp().map(Tables::new)).collect();
@@ -162,7 +178,7 @@ impl Setup {
 
     /// The world in which an algorithm runs on a device: through tables where there are any, in lanes on a
     /// CPU and in kernels on a GPU where the policy is narrow enough, else through tensors. Algorithms that
-    /// learn action values ask for no gradients of policies.
+    /// learn values ask for no gradients of policies.
     pub fn world_on(&self, engine: &Engine<f32>) -> World<f32> {
         let tensors = || Box::new(Sampled { engine: engine.clone(), policy: self.policy.clone(), foreign: None });
         let gradients = || self.tabular().or_else(|| self.fused(engine, &self.simulated()));
@@ -191,7 +207,7 @@ impl Setup {
     }
 
     fn learns_values(&self) -> bool {
-        self.experiment.algorithm.value().is_some()
+        self.experiment.algorithm.learns_values()
     }
 
     /// Whether gradients are estimated from trajectories.

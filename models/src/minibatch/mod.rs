@@ -29,6 +29,8 @@ pub struct Minibatch {
     values: Vec<Vec<Pack>>,
     /// dL/dy of every layer, dL/dz on the way back.
     slopes: Vec<Vec<Pack>>,
+    /// dL/dx of the inputs.
+    input_slopes: Vec<Pack>,
     /// A layer's inputs turned round, `[samples, units]`.
     turned: Vec<Pack>,
 }
@@ -47,6 +49,7 @@ impl Minibatch {
             width,
             values: inputs.take(1).chain(outputs.clone()).map(rows).collect(),
             slopes: outputs.map(rows).collect(),
+            input_slopes: rows(layers[0].inputs),
             turned: vec![[0.0; LANES]; width * LANES * widest],
             network: network.clone(),
         }
@@ -57,6 +60,11 @@ impl Minibatch {
         let (pack, lane) = (sample / LANES, sample % LANES);
         let rows = self.values[0].chunks_exact_mut(self.width);
         rows.zip(input).for_each(|(row, x)| row[pack][lane] = x);
+    }
+
+    /// One component of the input for every sample.
+    pub fn input_mut(&mut self, unit: usize) -> &mut [f32] {
+        &mut row_mut(&mut self.values[0], unit, self.width)[..self.samples]
     }
 
     /// One output for every sample, after [`Minibatch::forward`].
@@ -80,6 +88,17 @@ impl Minibatch {
     /// `theta`, in their places of `gradient`, whose other places are left alone. L sums over samples.
     pub fn backward(&mut self, theta: &[f32], wanted: Range<usize>, gradient: &mut [f32]) {
         run_on_widest(Backward { batch: self, theta, wanted, gradient });
+    }
+
+    /// dL/dx of the inputs, from the values of the latest [`Minibatch::forward`] under the same `theta`: for
+    /// [`Minibatch::input_slope`]. No gradient of parameters is taken.
+    pub fn backward_to_inputs(&mut self, theta: &[f32]) {
+        run_on_widest(ToInputs { batch: self, theta });
+    }
+
+    /// dL/dx of one component of the input for every sample, after [`Minibatch::backward_to_inputs`].
+    pub fn input_slope(&self, unit: usize) -> &[f32] {
+        &self.input_slopes[unit * self.width..][..self.width].as_flattened()[..self.samples]
     }
 }
 
@@ -178,20 +197,45 @@ impl Task for Backward<'_> {
             if l > self.wanted.start {
                 let (before, after) = slopes.split_at_mut(l);
                 let outward = Right { packs: &after[0], width };
-                layer_backward::<M>(layer, self.theta, outward, &values[l], network.activation(), &mut before[l - 1]);
+                let bent = Some(network.activation());
+                layer_backward::<M>(layer, self.theta, outward, &values[l], bent, &mut before[l - 1]);
             }
         }
     }
 }
 
-/// dz of the layer before: (Wᵀ dz) f′, f′ from the values that it gave.
+struct ToInputs<'a> {
+    batch: &'a mut Minibatch,
+    theta: &'a [f32],
+}
+
+impl Task for ToInputs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<M: Machine>(self) {
+        let Minibatch { network, width, values, slopes, input_slopes, .. } = self.batch;
+        let width = *width;
+        for (l, layer) in network.layers().iter().enumerate().rev() {
+            let (before, after) = slopes.split_at_mut(l);
+            let outward = Right { packs: &after[0], width };
+            let (bent, inward) = match before.last_mut() {
+                Some(inward) => (Some(network.activation()), inward),
+                None => (None, &mut *input_slopes),
+            };
+            layer_backward::<M>(layer, self.theta, outward, &values[l], bent, inward);
+        }
+    }
+}
+
+/// dz of the layer before: (Wᵀ dz) f′, f′ from the values that it gave; of the inputs, which nothing bent, Wᵀ dz.
 #[inline(always)]
 fn layer_backward<M: Machine>(
     layer: &Layer,
     theta: &[f32],
     slopes: Right,
     values: &[Pack],
-    activation: Activation,
+    activation: Option<Activation>,
     inward: &mut [Pack],
 ) {
     let Left { numbers, rows, columns, .. } = weights(layer, theta);
@@ -201,7 +245,7 @@ fn layer_backward<M: Machine>(
 
 /// Sums becoming the slopes before a nonlinearity.
 struct Slopes<'a> {
-    activation: Activation,
+    activation: Option<Activation>,
     width: usize,
     values: &'a [Pack],
     inward: &'a mut [Pack],
@@ -220,8 +264,9 @@ impl<M: Machine> Sink<M> for Slopes<'_> {
         for ((dz, y), &dy) in self.inward[places].iter_mut().zip(values).zip(sums) {
             let (y, zero) = (Lanes::from_array(*y), Lanes::constant(0.0));
             let slope = match self.activation {
-                Activation::Relu => Lanes::choose_less(zero, y, dy, zero),
-                Activation::Tanh => dy * (Lanes::constant(1.0) - y * y),
+                Some(Activation::Relu) => Lanes::choose_less(zero, y, dy, zero),
+                Some(Activation::Tanh) => dy * (Lanes::constant(1.0) - y * y),
+                None => dy,
             };
             *dz = slope.to_array();
         }

@@ -112,6 +112,46 @@ fn gradients_are_those_of_central_differences() {
     }
 }
 
+/// ReLU has a corner where differences and slopes part; a step of 1e-6 hits none of these.
+#[test]
+fn slopes_of_inputs_are_those_of_central_differences() {
+    for problem in problems() {
+        let mut batch = problem.forward();
+        for unit in 0..problem.targets[0].len() {
+            let slopes: Vec<f32> = batch.output(unit).iter().zip(&problem.targets).map(|(y, t)| y - t[unit]).collect();
+            batch.slope_mut(unit).copy_from_slice(&slopes);
+        }
+        batch.backward_to_inputs(&problem.theta);
+        let theta: Vec<f64> = problem.theta.iter().map(|&x| f64::from(x)).collect();
+        let loss = |sample: usize, moved: usize, by: f64| {
+            let mut input: Vec<f64> = problem.inputs[sample].iter().map(|&x| f64::from(x)).collect();
+            input[moved] += by;
+            let outputs = problem.network.forward(&theta, &input);
+            outputs.iter().zip(&problem.targets[sample]).map(|(y, &t)| 0.5 * (y - f64::from(t)).powi(2)).sum::<f64>()
+        };
+        for sample in 0..problem.inputs.len() {
+            for unit in 0..problem.inputs[0].len() {
+                let exact = (loss(sample, unit, 1e-6) - loss(sample, unit, -1e-6)) / 2e-6;
+                let found = f64::from(batch.input_slope(unit)[sample]);
+                assert!((found - exact).abs() < 5e-6, "{:?} {sample} {unit}: {found} {exact}", problem.network);
+            }
+        }
+    }
+}
+
+#[test]
+fn inputs_can_be_set_by_component() {
+    let problem = problem(&[4, 8, 2], Activation::Tanh, true, 3);
+    let expected = problem.forward();
+    let mut batch = Minibatch::new(&problem.network, 3);
+    for unit in 0..4 {
+        let column: Vec<f32> = problem.inputs.iter().map(|input| input[unit]).collect();
+        batch.input_mut(unit).copy_from_slice(&column);
+    }
+    batch.forward(&problem.theta);
+    assert_eq!(batch.output(1), expected.output(1));
+}
+
 #[test]
 fn layers_that_are_not_wanted_are_left_alone_and_the_others_do_not_change() {
     let problem = problem(&[5, 17, 33, 3], Activation::Relu, true, 20);

@@ -2,9 +2,19 @@
 //! and for importance averaging how often which regions were visited. Nothing else has a field.
 
 use fedrl_federation::{Message, vector_bytes};
+use serde::{Deserialize, Serialize};
 
-use super::config::Moments;
 use super::state::Learner;
+
+/// What becomes of Adam's moments of shared parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Moments {
+    /// They are averaged with the parameters.
+    Averaged,
+    /// Every agent keeps its own.
+    Local,
+}
 
 /// Shared columns, and Adam's moments of them; empty where they are not sent. What the server has and says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,8 +55,8 @@ pub struct Upload<'s> {
 
 impl<'s> Upload<'s> {
     /// The first `columns` columns of an agent's, with their moments if these are averaged.
-    pub(super) fn of(learner: &'s Learner, columns: usize, moments: Option<Moments>, visits: &'s [u32]) -> Self {
-        let moments = if moments == Some(Moments::Averaged) { columns } else { 0 };
+    pub(super) fn of(learner: &'s Learner, columns: usize, moments: Moments, visits: &'s [u32]) -> Self {
+        let moments = if moments == Moments::Averaged { columns } else { 0 };
         let (theta, first, second) = (&learner.theta[..columns], &learner.first[..moments], &learner.second[..moments]);
         Upload { theta, first, second, visits }
     }

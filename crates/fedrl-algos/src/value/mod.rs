@@ -8,28 +8,28 @@
 //! loss = mean over a minibatch of (Q_i(s, a) − r − γ max Q_i⁻(s′, ·))²
 //! ```
 //!
-//! A round is `iterations` of t. The agents' half is `agent`, the server's is `server`; what
-//! they say to each other is in `messages`, which has no place for anything else.
+//! A round is `iterations` of t. The loop knows no networks: what columns mean, how an agent acts by them and
+//! how it learns is a `method`'s, deep Q-learning (`q`) or an actor and its critic (`ddpg`). The agents' half is
+//! `agent`, the server's is `server`; what they say to each other is in `messages`, which has no place for
+//! anything else.
 
 mod adam;
 mod agent;
-mod config;
-mod fusion;
+mod ddpg;
 mod messages;
-mod network;
+mod method;
+mod q;
 mod replay;
 mod server;
 mod state;
-mod strategy;
-mod update;
-mod visits;
 
-pub use config::{Fusion, Moments, ValueConfig, ValueExperiment};
-pub use messages::{Shared, Upload};
-pub use network::QNetwork;
+pub use ddpg::{DdpgConfig, DdpgExperiment, DdpgName};
+pub use messages::{Moments, Shared, Upload};
+pub use method::{Shares, Updates};
+pub use q::{Aggregation, Fusion, Strategy, ValueConfig, ValueExperiment, ValueName};
 pub use state::ValueState;
-pub use strategy::{Aggregation, Shares, Strategy, Updates, ValueName};
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fedrl_core::random::{Key, Purpose};
@@ -41,16 +41,17 @@ use rayon::prelude::*;
 use crate::vector::difference;
 use crate::{Agent, AgentReport, Algorithm, AlgorithmError, Divergence, Round, World};
 use agent::{Iterations, Resident};
-use fusion::Teacher;
-use server::Server;
+use ddpg::Ddpg;
+use method::{Method, Schedule, Widths};
+use q::DeepQ;
 use state::Agents;
 
 /// One of the algorithms with its numbers set.
 #[derive(Debug, Clone)]
 pub struct ValueLearning {
-    config: ValueConfig,
-    strategy: Strategy,
-    network: QNetwork,
+    method: Arc<dyn Method>,
+    schedule: Schedule,
+    widths: Widths,
     /// What agents draw their personal columns by. None where all begin with the parameters that are given.
     drawn: Option<Policy>,
 }
@@ -62,11 +63,20 @@ struct Participant<'a> {
 }
 
 impl ValueLearning {
-    /// The algorithm that `strategy` makes of the loop, for policies of the form of `policy`, among so
-    /// many `agents`.
+    /// Deep Q-learning: what `strategy` makes of the loop, for policies of the form of `policy`, among so many
+    /// `agents`.
     pub fn new(config: ValueConfig, strategy: Strategy, policy: &Policy, agents: usize) -> Self {
-        let network = QNetwork::new(policy, strategy, agents);
-        ValueLearning { config: config.completed(strategy), strategy, network, drawn: None }
+        Self::of(Arc::new(DeepQ::new(config, strategy, policy, agents)))
+    }
+
+    /// DDPG with what is shared, for actors of the form of `policy`: PFedDDPG-Rep (004 App. G.1) or one of its
+    /// rivals.
+    pub fn ddpg(config: DdpgConfig, shares: Shares, policy: &Policy) -> Self {
+        Self::of(Arc::new(Ddpg::new(config, shares, policy)))
+    }
+
+    fn of(method: Arc<dyn Method>) -> Self {
+        ValueLearning { schedule: method.schedule(), widths: method.widths(), method, drawn: None }
     }
 
     /// The same in which every agent draws its personal columns for itself (004 Alg. 1, line 1), as `policy`
@@ -75,35 +85,14 @@ impl ValueLearning {
         ValueLearning { drawn: Some(policy.clone()), ..self }
     }
 
-    /// The network in an agent's columns.
-    pub fn network(&self) -> &QNetwork {
-        &self.network
-    }
-
-    fn server<'a>(&'a self, world: &World<f32>, iteration: u32) -> Server<'a> {
-        match (self.strategy.aggregation, self.config.fusion) {
-            (Aggregation::ByVisits, _) => Server::ByVisits(self.config.learning_rate),
-            (Aggregation::Fusion, Some(fusion)) => Server::Fusion(Teacher {
-                network: &self.network,
-                config: &self.config,
-                fusion,
-                environment: world.agents[0].spec.id,
-                max_episode_steps: world.max_episode_steps,
-                key: Key::new(world.seed, Purpose::Server).child([iteration, 0, 0, 0]),
-            }),
-            _ => Server::Mean,
-        }
-    }
-
     /// The state's policies: those of the agents, and the one that stands for all.
     fn summarise(&self, state: &mut ValueState) {
         let theta = state.agents.theta();
         let personal = |row: &[f32]| [&state.shared.theta, &row[state.shared.theta.len()..]].concat();
         let columns: Vec<Vec<f32>> = (0..theta.rows()).map(|agent| personal(theta.row(agent))).collect();
-        state.theta = self.network.policy(&mean(columns.iter().map(Vec::as_slice)));
-        let alike = self.network.shared() == self.network.columns() && self.config.period(self.strategy) == 1;
-        state.policies =
-            (!alike).then(|| Matrix::from_rows(columns.iter().map(|columns| self.network.policy(columns))));
+        state.theta = self.method.policy(&mean(columns.iter().map(Vec::as_slice)));
+        let alike = self.widths.personal().is_empty() && self.schedule.period == 1;
+        state.policies = (!alike).then(|| Matrix::from_rows(columns.iter().map(|columns| self.method.policy(columns))));
     }
 }
 
@@ -114,19 +103,20 @@ impl Algorithm<f32> for ValueLearning {
     fn start(&self, world: &World<f32>, theta: Vec<f32>) -> Result<Round<ValueState>, AlgorithmError> {
         let common = Key::new(world.seed, Purpose::Initialisation).child([u32::MAX, 0, 0, 0]);
         let columns_of = |agent: &Agent<f32>| {
-            let own = world.key(Purpose::Initialisation, agent.id, 0);
-            let initial = |theta: &[f32]| self.network.initial(theta, common, own.child([u32::MAX, 0, 0, 0]));
-            let mut columns = initial(&theta);
+            let drawn = world.key(Purpose::Initialisation, agent.id, 0);
+            let own = drawn.child([u32::MAX, 0, 0, 0]);
+            let mut columns = self.method.initial(&theta, common, own);
             if let Some(policy) = &self.drawn {
-                let personal = self.network.shared()..;
-                columns[personal.clone()].copy_from_slice(&initial(&policy.initial(own))[personal]);
+                let personal = self.widths.personal();
+                let all = self.method.initial(&policy.initial(drawn), own, own);
+                columns[personal.clone()].copy_from_slice(&all[personal]);
             }
             columns
         };
         let columns: Vec<Vec<f32>> = world.agents.iter().map(columns_of).collect();
-        let shared = columns[0][..self.network.shared()].to_vec();
-        let moments = if self.config.moments == Some(Moments::Averaged) { vec![0.0; shared.len()] } else { Vec::new() };
-        let agents = Agents::new(columns, &self.network, &world.agents, self.config.replay);
+        let shared = columns[0][..self.widths.shared].to_vec();
+        let moments = if self.schedule.moments == Moments::Averaged { vec![0.0; shared.len()] } else { Vec::new() };
+        let agents = Agents::new(columns, &self.widths, &world.agents, self.schedule.replay);
         let shared = Shared { theta: shared, first: moments.clone(), second: moments };
         let mut state = ValueState { theta, policies: None, shared, iteration: 0, agents };
         self.summarise(&mut state);
@@ -194,21 +184,20 @@ impl ValueLearning {
         participants: &[usize],
     ) -> Result<Round<ValueState>, AlgorithmError> {
         let mut next = state.clone();
-        let period = self.config.period(self.strategy);
-        let end = state.iteration + self.config.iterations;
+        let Schedule { period, iterations, .. } = self.schedule;
+        let end = state.iteration + iterations;
         let mut half = Iterations {
-            config: &self.config,
-            network: &self.network,
+            schedule: &self.schedule,
+            widths: &self.widths,
             max_episode_steps: world.max_episode_steps,
             span: 0..0,
             told: false,
-            counts_visits: self.strategy.aggregation == Aggregation::ByVisits,
         };
-        let learners = next.agents.learners(self.network.observation()).enumerate();
+        let learners = next.agents.learners(&self.widths).enumerate();
         let taking_part = learners.filter(|(agent, _)| participants.contains(agent));
         let mut present: Vec<Participant> = taking_part
             .map(|(agent, learner)| Participant {
-                resident: Resident::new(world, &world.agents[agent], learner, &half),
+                resident: Resident::new(world, &world.agents[agent], learner, &*self.method, &half),
                 report: AgentReport::new(agent),
             })
             .collect();
@@ -217,7 +206,7 @@ impl ValueLearning {
             let t = next.iteration;
             let until = (t + 1).next_multiple_of(period).min(end);
             half.span = t..until;
-            half.told = until.is_multiple_of(period) && self.strategy.shares != Shares::Nothing;
+            half.told = until.is_multiple_of(period) && self.widths.shared > 0;
             let broadcast = if t.is_multiple_of(period) { next.shared.clone() } else { Shared::default() };
             work(world, &half, &broadcast, &mut present);
             leave_out(world.on_divergence, &mut present, &mut reports)?;
@@ -226,7 +215,7 @@ impl ValueLearning {
                     present.iter_mut().for_each(|participant| participant.drift(&half, &next.shared));
                 }
                 let uploads: Vec<Upload> = present.iter().map(|agent| half.upload(&agent.resident)).collect();
-                let Ok(shared) = self.server(world, until).aggregate(&next.shared, &uploads);
+                let Ok(shared) = self.method.server(world, until).aggregate(&next.shared, &uploads);
                 next.shared = shared;
             }
             next.iteration = until;

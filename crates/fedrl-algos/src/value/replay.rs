@@ -7,6 +7,7 @@ use fedrl_core::random::{Block, Key, high_mul};
 pub(super) struct Replay<'a> {
     rows: &'a mut [f32],
     observation: usize,
+    action: usize,
 }
 
 /// One of them.
@@ -14,24 +15,25 @@ pub(super) struct Replay<'a> {
 pub(super) struct Remembered<'a> {
     pub(super) observation: &'a [f32],
     pub(super) next: &'a [f32],
-    pub(super) action: usize,
+    /// A choice by its number, or a vector.
+    pub(super) action: &'a [f32],
     pub(super) reward: f32,
     /// Whether nothing followed. A time limit does not say so.
     pub(super) terminated: bool,
 }
 
 impl<'a> Replay<'a> {
-    /// Numbers in a row, for observations of this width.
-    pub(super) fn width(observation: usize) -> usize {
-        2 * observation + 3
+    /// Numbers in a row, for observations and actions of these widths.
+    pub(super) fn width(observation: usize, action: usize) -> usize {
+        2 * observation + action + 2
     }
 
-    pub(super) fn new(rows: &'a mut [f32], observation: usize) -> Self {
-        Replay { rows, observation }
+    pub(super) fn new(rows: &'a mut [f32], observation: usize, action: usize) -> Self {
+        Replay { rows, observation, action }
     }
 
     fn capacity(&self) -> usize {
-        self.rows.len() / Self::width(self.observation)
+        self.rows.len() / Self::width(self.observation, self.action)
     }
 
     /// How many are there after so many were stored.
@@ -41,26 +43,26 @@ impl<'a> Replay<'a> {
 
     /// Stores one after `stored` others.
     pub(super) fn store(&mut self, stored: u32, transition: Remembered) {
-        let (width, o) = (Self::width(self.observation), self.observation);
+        let (width, o, a) = (Self::width(self.observation, self.action), self.observation, self.action);
         let place = stored as usize % self.capacity();
         let row = &mut self.rows[place * width..][..width];
         row[..o].copy_from_slice(transition.observation);
         row[o..2 * o].copy_from_slice(transition.next);
-        row[2 * o] = transition.action as f32;
-        row[2 * o + 1] = transition.reward;
-        row[2 * o + 2] = f32::from(u8::from(transition.terminated));
+        row[2 * o..2 * o + a].copy_from_slice(transition.action);
+        row[width - 2] = transition.reward;
+        row[width - 1] = f32::from(u8::from(transition.terminated));
     }
 
     /// The one in this place.
     pub(super) fn get(&self, place: usize) -> Remembered<'_> {
-        let (width, o) = (Self::width(self.observation), self.observation);
+        let (width, o, a) = (Self::width(self.observation, self.action), self.observation, self.action);
         let row = &self.rows[place * width..][..width];
         Remembered {
             observation: &row[..o],
             next: &row[o..2 * o],
-            action: row[2 * o] as usize,
-            reward: row[2 * o + 1],
-            terminated: row[2 * o + 2] != 0.0,
+            action: &row[2 * o..2 * o + a],
+            reward: row[width - 2],
+            terminated: row[width - 1] != 0.0,
         }
     }
 }
@@ -82,13 +84,13 @@ mod tests {
 
     #[test]
     fn the_newest_takes_the_place_of_the_oldest() {
-        let mut rows = vec![0.0; 3 * Replay::width(2)];
-        let mut replay = Replay::new(&mut rows, 2);
+        let mut rows = vec![0.0; 3 * Replay::width(2, 3)];
+        let mut replay = Replay::new(&mut rows, 2, 3);
         let observations: Vec<[f32; 2]> = (0..5).map(|i| [i as f32, -(i as f32)]).collect();
         for stored in 0..4 {
             let (observation, next) = (&observations[stored], &observations[stored + 1]);
-            let transition =
-                Remembered { observation, next, action: stored % 2, reward: stored as f32, terminated: stored == 3 };
+            let (action, reward) = (&[0.1, 0.2, stored as f32], stored as f32);
+            let transition = Remembered { observation, next, action, reward, terminated: stored == 3 };
             replay.store(stored as u32, transition);
             assert_eq!(replay.get(stored % 3), transition);
         }

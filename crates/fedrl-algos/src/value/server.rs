@@ -4,9 +4,8 @@ use std::convert::Infallible;
 
 use fedrl_federation::{ServerHalf, mean, weighted_mean};
 
-use super::fusion::Teacher;
 use super::messages::{Shared, Upload};
-use super::visits::weights;
+use super::q::{Teacher, weights};
 
 /// What the server does with uploads.
 pub(super) enum Server<'a> {

@@ -1,11 +1,13 @@
 //! All that changes from round to round.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use fedrl_engine::Matrix;
 
+use super::adam::Adam;
 use super::messages::Shared;
-use super::network::QNetwork;
+use super::method::{Part, Widths};
 use super::replay::Replay;
 use crate::{Agent, ServerState};
 
@@ -27,9 +29,9 @@ pub struct ValueState {
 /// What stays with the agents, a row each.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Agents {
-    /// Columns of the Q-network.
+    /// Columns of the networks.
     theta: Matrix<f32>,
-    /// Columns of the target network.
+    /// Columns of the target networks.
     target: Matrix<f32>,
     /// Adam's first moments of the columns.
     first: Matrix<f32>,
@@ -53,7 +55,7 @@ pub(super) struct Counts {
     pub(super) episodes: u32,
     /// Minibatches drawn.
     pub(super) batches: u32,
-    /// Adam's steps of the head.
+    /// Adam's steps of the heads.
     pub(super) head_steps: u32,
     /// Adam's steps of everything else.
     pub(super) body_steps: u32,
@@ -90,11 +92,24 @@ impl Learner<'_> {
     pub(super) fn is_finite(&self) -> bool {
         [&*self.theta, self.first, self.second].iter().all(|numbers| numbers.iter().all(|x| x.is_finite()))
     }
+
+    /// Counts one more of Adam's steps of `part`.
+    pub(super) fn count(&mut self, part: Part) {
+        self.counts.head_steps += u32::from(part != Part::Body);
+        self.counts.body_steps += u32::from(part != Part::Head);
+    }
+
+    /// One step of Adam of `columns` down the gradient, number `count` of theirs. Returns ‖g‖² of them.
+    pub(super) fn step(&mut self, columns: Range<usize>, count: u32, gradient: &[f32], step_size: f64) -> f64 {
+        let (theta, gradient) = (&mut self.theta[columns.clone()], &gradient[columns.clone()]);
+        let (first, second) = (&mut self.first[columns.clone()], &mut self.second[columns]);
+        Adam { theta, first, second, gradient }.step(count, step_size)
+    }
 }
 
 impl Agents {
-    /// Before anything has happened: agents with these `columns`, the target network a copy of them.
-    pub(super) fn new(columns: Vec<Vec<f32>>, network: &QNetwork, agents: &[Agent<f32>], capacity: usize) -> Self {
+    /// Before anything has happened: agents with these `columns`, the target networks a copy of them.
+    pub(super) fn new(columns: Vec<Vec<f32>>, widths: &Widths, agents: &[Agent<f32>], capacity: usize) -> Self {
         let rows = agents.len();
         let theta = Matrix::from_rows(columns);
         let zeros = |width: usize| Matrix::repeat(&vec![0.0; width], rows);
@@ -103,7 +118,7 @@ impl Agents {
             target: theta.clone(),
             first: zeros(theta.columns()),
             second: zeros(theta.columns()),
-            replay: zeros(capacity * Replay::width(network.observation())),
+            replay: zeros(capacity * Replay::width(widths.observation, widths.action)),
             environment: zeros(state + 1),
             counts: vec![Counts::default(); rows],
             theta,
@@ -115,15 +130,16 @@ impl Agents {
         &self.theta
     }
 
-    /// Every agent's rows, for observations of this width.
-    pub(super) fn learners(&mut self, observation: usize) -> impl Iterator<Item = Learner<'_>> {
+    /// Every agent's rows.
+    pub(super) fn learners(&mut self, widths: &Widths) -> impl Iterator<Item = Learner<'_>> {
+        let (observation, action) = (widths.observation, widths.action);
         let networks = self.theta.rows_mut().zip(self.target.rows_mut());
         let moments = self.first.rows_mut().zip(self.second.rows_mut());
         let lives = self.replay.rows_mut().zip(self.environment.rows_mut()).zip(&mut self.counts);
         networks.zip(moments).zip(lives).filter_map(move |(((theta, target), (first, second)), lived)| {
             let ((replay, environment), counts) = lived;
             let (episode_return, state) = environment.split_last_mut()?;
-            let replay = Replay::new(replay, observation);
+            let replay = Replay::new(replay, observation, action);
             Some(Learner { theta, target, first, second, replay, state, episode_return, counts })
         })
     }

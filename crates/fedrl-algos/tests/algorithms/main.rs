@@ -2,6 +2,7 @@
 //! printed lines, the identities that must hold, and that they learn.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ddpg;
 mod enumeration;
 mod exact;
 mod fast_fedpg;

@@ -1,6 +1,7 @@
 //! Value learning: what is sent, what stays, and that it learns.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use fedrl_algos::value::{Moments, Strategy, Updates, ValueConfig, ValueLearning, ValueState};
 use fedrl_algos::{Algorithm, Divergence, Round, ServerState};
@@ -54,13 +55,14 @@ fn policy(hidden: usize) -> Policy {
 struct Training {
     bench: Bench<f32>,
     algorithm: ValueLearning,
+    policy: Policy,
     theta: Vec<f32>,
 }
 
 fn training(strategy: Strategy, config: ValueConfig, hidden: usize) -> Training {
     let (bench, policy) = (world(&[0.3, 0.5, 0.7], &[hidden]), policy(hidden));
     let theta = policy.initial(Key::new(SEED, Purpose::Initialisation));
-    Training { algorithm: ValueLearning::new(config, strategy, &policy, 3), bench, theta }
+    Training { algorithm: ValueLearning::new(config, strategy, &policy, 3), bench, policy, theta }
 }
 
 impl Training {
@@ -75,6 +77,11 @@ impl Training {
     /// The state after so many rounds of all agents.
     fn after(&self, rounds: usize) -> ValueState {
         (0..rounds).fold(self.start(), |state, _| self.round(&state, &[0, 1, 2]).state)
+    }
+
+    /// Columns of the last layer.
+    fn head(&self) -> Range<usize> {
+        self.policy.network.head()
     }
 
     /// An agent's row of a matrix of the state.
@@ -150,7 +157,7 @@ fn changed(training: &Training, state: &ValueState, name: &str, change: impl Fn(
     let matrix = vectors.get_mut(name).unwrap();
     let width = matrix.len() / 3;
     let row = &mut matrix[..width];
-    let personal = if name.starts_with("agents.replay") { 0 } else { training.algorithm.network().head().start };
+    let personal = if name.starts_with("agents.replay") { 0 } else { training.head().start };
     change(&mut row[personal..]);
     ValueState::restore(vectors, counts).unwrap()
 }
@@ -184,7 +191,7 @@ fn the_server_has_the_mean_of_what_agents_say_and_heads_differ() {
         let sum: f64 = rows.iter().map(|row| f64::from(row[column])).sum();
         assert_eq!(*x, (sum / 3.0) as f32);
     }
-    let head = training.algorithm.network().head();
+    let head = training.head();
     assert_ne!(rows[0][head.clone()], rows[1][head.clone()]);
     // Policies are the shared columns with each agent's head; the common one has the mean of the heads.
     let policies: &Matrix<f32> = state.policies().unwrap();
@@ -258,7 +265,7 @@ fn agents_that_take_no_part_stay_as_they_are() {
         assert_ne!(training.row(&round.state, name, 0), training.row(&state, name, 0), "{name}");
     }
     // Its policy is its head on what the others learned.
-    let head = training.algorithm.network().head();
+    let head = training.head();
     let (old, new) = (state.policies().unwrap().row(1), round.state.policies().unwrap().row(1));
     assert_eq!(old[head.clone()], new[head.clone()]);
     assert_ne!(old[..head.start], new[..head.start]);
@@ -300,7 +307,7 @@ fn alone_nothing_depends_on_a_server() {
 fn a_frozen_representation_stays_to_the_byte() {
     let training = training(Strategy::DQN, ValueConfig { updates: Some(Updates::Head), ..config() }, 8);
     let (start, after) = (training.start(), training.after(3));
-    let body = training.algorithm.network().body().end;
+    let body = training.head().start;
     for agent in 0..3 {
         for name in ["agents.theta", "agents.first", "agents.second"] {
             let (before, now) = (training.row(&start, name, agent), training.row(&after, name, agent));

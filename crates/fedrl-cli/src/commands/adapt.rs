@@ -100,7 +100,7 @@ fn values<'a>(args: &AdaptArgs, setup: &'a Setup) -> Result<&'a ValueExperiment,
     setup.experiment.algorithm.value().ok_or_else(|| {
         let (run, name) = (args.run.display(), setup.experiment.algorithm.name());
         let known = ValueName::ALL.map(ValueName::as_str).join(", ");
-        Usage(format!("{run} was trained by {name}, which learns no action values; `adapt` expects one of {known}"))
+        Usage(format!("{run} was trained by {name}, which learns no values of choices; `adapt` expects one of {known}"))
     })
 }
 

@@ -100,6 +100,9 @@ fn adaptations_that_make_no_sense_are_refused() {
 
     let place = Place::trained();
     let line = place.fedrl(&["adapt", "run"]).refused(2);
-    assert!(line.contains("run was trained by fedsvrpg-m, which learns no action values; `adapt` expects"), "{line}");
+    assert!(
+        line.contains("run was trained by fedsvrpg-m, which learns no values of choices; `adapt` expects"),
+        "{line}"
+    );
     assert!(!place.path("run/adapt").exists());
 }

@@ -7,6 +7,7 @@ mod compare;
 mod compare_runs;
 mod configs;
 mod damage;
+mod ddpg;
 #[cfg(feature = "wgpu")]
 mod devices;
 mod divergence;

@@ -163,7 +163,7 @@ impl Adaptation<'_> {
     fn live(&self, engine: &Engine<f32>, instance: &Instance, newcomer: &Newcomer) -> Result<Life, AlgorithmError> {
         let world = self.world(engine, instance, newcomer);
         let algorithm = ValueLearning::new(self.numbers(newcomer.start), Strategy::DQN, self.policy, 1);
-        let theta = self.beginning(&algorithm, &world, instance, newcomer);
+        let theta = self.beginning(&world, instance, newcomer);
         let start = algorithm.start(&world, theta)?.state;
         let done = algorithm.round(&world, &start, 0, &[0])?;
         let lived = done.reports.into_iter().find_map(|report| report.metrics.values).unwrap_or_default();
@@ -190,19 +190,13 @@ impl Adaptation<'_> {
     }
 
     /// θ that the new agent begins with.
-    fn beginning(
-        &self,
-        algorithm: &ValueLearning,
-        world: &World<f32>,
-        instance: &Instance,
-        newcomer: &Newcomer,
-    ) -> Vec<f32> {
+    fn beginning(&self, world: &World<f32>, instance: &Instance, newcomer: &Newcomer) -> Vec<f32> {
         let learned = self.learned.theta(newcomer.variant, instance);
         let drawn = || self.policy.initial(world.key(Purpose::Initialisation, newcomer.variant, 0));
         match newcomer.start.beginning {
             Beginning::Nearest => learned.to_vec(),
             Beginning::Fresh => {
-                let body = algorithm.network().body();
+                let body = self.policy.network.body();
                 [&learned[body.clone()], &drawn()[body.end..]].concat()
             }
             Beginning::Scratch => drawn(),

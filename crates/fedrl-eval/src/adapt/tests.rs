@@ -100,8 +100,7 @@ fn beginnings_differ_in_what_is_drawn_anew() {
     let begin = |beginning, seed| {
         let newcomer = Newcomer { variant: 1, start: Start { beginning, frozen: false }, seed };
         let world = adaptation.world(&run.engine, instance, &newcomer);
-        let algorithm = ValueLearning::new(adaptation.numbers(newcomer.start), Strategy::DQN, &run.policy, 1);
-        adaptation.beginning(&algorithm, &world, instance, &newcomer)
+        adaptation.beginning(&world, instance, &newcomer)
     };
     let [nearest, fresh, scratch] = Beginning::ALL.map(|beginning| begin(beginning, 0));
     assert_eq!(nearest, run.policies.row(2));

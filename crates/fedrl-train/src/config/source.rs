@@ -219,9 +219,8 @@ impl Source {
         if let Some((key, problem)) = experiment.published.as_ref().and_then(PublishedConfig::problem) {
             return fail(key, problem);
         }
-        if experiment.published.is_some() && experiment.algorithm.value().is_none() {
-            let problem =
-                "is compared with the agents' last episodes, which only algorithms that learn action values record";
+        if experiment.published.is_some() && !experiment.algorithm.learns_values() {
+            let problem = "is compared with the agents' last episodes, which only algorithms that learn values record";
             return fail("published", problem.into());
         }
         let (participation, agents) = (experiment.agents.participation, experiment.agents.count);

@@ -8,10 +8,10 @@ use fedrl_core::random::{Block, Key, high_mul};
 use fedrl_envs::{Instance, Parameters};
 use fedrl_models::minibatch::{Minibatch, Single};
 
-use super::adam::Adam;
 use super::config::{Fusion, ValueConfig};
 use super::network::QNetwork;
-use super::replay::draw;
+use crate::value::adam::Adam;
+use crate::value::replay::draw;
 
 /// How often the server explores while it collects observations.
 const EXPLORATION: f32 = 0.1;
@@ -23,19 +23,19 @@ struct Lesson {
 }
 
 /// What the server needs to fuse.
-pub(super) struct Teacher<'a> {
-    pub(super) network: &'a QNetwork,
-    pub(super) config: &'a ValueConfig,
-    pub(super) fusion: Fusion,
-    pub(super) environment: &'static str,
-    pub(super) max_episode_steps: usize,
+pub(in crate::value) struct Teacher<'a> {
+    pub(in crate::value) network: &'a QNetwork,
+    pub(in crate::value) config: &'a ValueConfig,
+    pub(in crate::value) fusion: Fusion,
+    pub(in crate::value) environment: &'static str,
+    pub(in crate::value) max_episode_steps: usize,
     /// This fusion's draws.
-    pub(super) key: Key,
+    pub(in crate::value) key: Key,
 }
 
 impl Teacher<'_> {
     /// `theta` taught by `networks`.
-    pub(super) fn fuse(&self, theta: &[f32], networks: &[&[f32]]) -> Vec<f32> {
+    pub(in crate::value) fn fuse(&self, theta: &[f32], networks: &[&[f32]]) -> Vec<f32> {
         let Some(lesson) = self.lesson(networks) else { return theta.to_vec() };
         let mut theta = theta.to_vec();
         let (mut first, mut second) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);

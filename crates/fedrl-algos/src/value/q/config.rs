@@ -2,19 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::strategy::{Aggregation, Shares, Strategy, Updates, ValueName};
+use super::strategy::{Aggregation, Strategy, ValueName};
 use crate::Invalid;
-use crate::momentum::MOST;
-
-/// What becomes of Adam's moments of shared parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Moments {
-    /// They are averaged with the parameters.
-    Averaged,
-    /// Every agent keeps its own.
-    Local,
-}
+use crate::value::{Moments, Shares, Updates};
 
 /// How the server of LFRL fuses networks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -162,17 +152,14 @@ impl ValueConfig {
     fn validate(&self, strategy: Strategy) -> Result<(), Invalid> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let share = |x: f64| positive(x) && x <= 1.0;
-        let real = [
+        Invalid::first_real(&[
             ("discount", self.discount, share(self.discount), "a number in (0, 1]"),
             ("learning_rate", self.learning_rate, positive(self.learning_rate), "a finite number > 0"),
             ("exploration", self.exploration, (0.0..=1.0).contains(&self.exploration), "a number in [0, 1]"),
             ("decay", self.decay, share(self.decay), "a number in (0, 1]"),
-        ];
-        if let Some(&(key, value, _, expected)) = real.iter().find(|(_, _, valid, _)| !valid) {
-            return Err(Invalid { key, value: value.to_string(), expected });
-        }
+        ])?;
         let fusion = self.fusion.unwrap_or_default();
-        let whole = [
+        Invalid::first_whole(&[
             ("local_steps", self.local_steps),
             ("batch", self.batch),
             ("replay", self.replay),
@@ -183,14 +170,8 @@ impl ValueConfig {
             ("fusion.every", fusion.every as usize),
             ("fusion.samples", fusion.samples),
             ("fusion.updates", fusion.updates as usize),
-        ];
-        if let Some(&(key, value)) = whole.iter().find(|(_, value)| !(1..=MOST).contains(value)) {
-            return Err(Invalid { key, value: value.to_string(), expected: "a whole number from 1 to 1000000" });
-        }
-        if self.learning_starts as usize > self.replay {
-            let expected = "at most `replay`: more is never remembered";
-            return Err(Invalid { key: "learning_starts", value: self.learning_starts.to_string(), expected });
-        }
+        ])?;
+        Invalid::never_learns(self.learning_starts, self.replay)?;
         if self.moments == Some(Moments::Averaged) && strategy.aggregation == Aggregation::Fusion {
             let expected = "\"local\": what is fused has no moments";
             return Err(Invalid { key: "moments", value: "\"averaged\"".into(), expected });

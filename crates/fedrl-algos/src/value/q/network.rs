@@ -9,7 +9,8 @@ use fedrl_core::random::Key;
 use fedrl_models::{Initialisation, Mlp, Policy};
 use rand::RngExt;
 
-use super::strategy::{Shares, Strategy};
+use super::strategy::Strategy;
+use crate::value::method::Shares;
 
 /// A Q-network: Q(s, a) is output a for the input (s, e_i).
 #[derive(Debug, Clone)]
@@ -53,13 +54,12 @@ impl QNetwork {
 
     /// Columns of the representation.
     pub fn body(&self) -> Range<usize> {
-        0..self.head().start
+        self.network.body()
     }
 
     /// Columns of the last layer.
     pub fn head(&self) -> Range<usize> {
-        let start = self.network.layers().last().map_or(0, |layer| layer.weight.start);
-        start..self.network.parameter_count()
+        self.network.head()
     }
 
     /// Columns of the embedding.
@@ -78,12 +78,12 @@ impl QNetwork {
     }
 
     /// An agent's columns to begin with, from initial parameters `theta` of the policy. What an
-    /// embedding is multiplied with comes from `common`, the embedding itself from `own`.
-    pub(super) fn initial(&self, theta: &[f32], common: Key, own: Key) -> Vec<f32> {
+    /// embedding is multiplied with comes from `network`, the embedding itself from `own`.
+    pub(super) fn initial(&self, theta: &[f32], network: Key, own: Key) -> Vec<f32> {
         if self.embedding == 0 {
             return theta.to_vec();
         }
-        let mut columns = Initialisation::UniformFanIn.draw(&self.network, common);
+        let mut columns = Initialisation::UniformFanIn.draw(&self.network, network);
         let mut rng = own.rng();
         columns.extend((0..self.embedding).map(|_| 2.0 * rng.random::<f32>() - 1.0));
         for (wide, narrow) in self.network.layers().iter().zip(self.policy.layers()) {

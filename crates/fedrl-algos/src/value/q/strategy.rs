@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::method::{Shares, Updates};
+
 /// One of the algorithms, as differences within the same loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strategy {
@@ -79,17 +81,6 @@ impl ValueName {
     }
 }
 
-/// What agents send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shares {
-    /// Nothing.
-    Nothing,
-    /// Φ: every layer but the last.
-    Representation,
-    /// The whole network.
-    Network,
-}
-
 /// What the server makes of what agents send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregation {
@@ -99,19 +90,6 @@ pub enum Aggregation {
     ByVisits,
     /// A network taught by all of theirs.
     Fusion,
-}
-
-/// Which parameters move together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Updates {
-    /// The head at every local step, then once everything before it (004 Alg. 4).
-    Alternating,
-    /// All of them at every local step.
-    Joint,
-    /// The head alone, everything before it frozen: an adaptation's. No experiment can say it.
-    #[serde(skip)]
-    Head,
 }
 
 impl Strategy {

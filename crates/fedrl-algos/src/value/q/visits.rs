@@ -15,7 +15,7 @@ pub(super) fn region(observation: &[f32], action: usize) -> usize {
 
 /// What each agent weighs in a mean: its share of (1−α)^{−visits} (Woo et al. 2023), averaged over
 /// the regions that anybody visited. The same for all where nobody went anywhere.
-pub(super) fn weights(visits: &[&[u32]], step_size: f64) -> Vec<f64> {
+pub(in crate::value) fn weights(visits: &[&[u32]], step_size: f64) -> Vec<f64> {
     let mut weights = vec![0.0; visits.len()];
     let mut visited = 0;
     for region in 0..visits.first().map_or(0, |visits| visits.len()) {

@@ -1,110 +1,117 @@
-//! One gradient step on the TD error of a minibatch.
+//! One agent at deep Q-learning: ε-greedy actions, and gradient steps on the TD errors of minibatches.
 
+use fedrl_core::Real;
+use fedrl_core::random::{Block, Key, high_mul};
 use fedrl_models::minibatch::{Minibatch, Single};
 
-use super::adam::Adam;
+use super::config::ValueConfig;
 use super::network::QNetwork;
-use super::replay::Remembered;
-use super::state::Learner;
+use super::visits::{region, regions};
+use crate::value::method::{Done, Part, Worker};
+use crate::value::replay::Remembered;
+use crate::value::state::Learner;
 
-/// Which columns are updated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The last layer.
-    Head,
-    /// Everything else.
-    Body,
-    /// Both.
-    All,
-}
-
-/// Memory that an agent's updates and actions need for the time being.
-pub(super) struct Workspace {
+/// An agent's network at work.
+pub(super) struct QWorker<'a> {
+    network: &'a QNetwork,
+    config: &'a ValueConfig,
     online: Minibatch,
     target: Minibatch,
     gradient: Vec<f32>,
     /// max Q⁻(s′, ·) of every transition.
     best: Vec<f32>,
-    /// Places of the minibatch in the replay memory.
-    pub(super) places: Vec<usize>,
-    /// What the agent sees.
-    pub(super) observation: Vec<f32>,
-    /// What it sees after its step.
-    pub(super) next: Vec<f32>,
     /// The network for one observation.
-    pub(super) greedy: Single,
+    greedy: Single,
+    /// Visits to every region, where they weigh.
+    visits: Vec<u32>,
 }
 
-/// What an update came to.
-pub(super) struct Done {
-    /// Mean squared TD error before it.
-    pub(super) loss: f64,
-    /// Euclidean norm of its gradient.
-    pub(super) gradient_norm: f64,
-}
-
-impl Workspace {
-    pub(super) fn new(network: &QNetwork, batch: usize) -> Self {
-        let seen = vec![0.0; network.observation()];
-        Workspace {
-            online: Minibatch::new(&network.network, batch),
-            target: Minibatch::new(&network.network, batch),
+impl<'a> QWorker<'a> {
+    pub(super) fn new(network: &'a QNetwork, config: &'a ValueConfig, counts_visits: bool) -> Self {
+        let visits = if counts_visits { regions(network.observation(), network.actions()) } else { 0 };
+        QWorker {
+            network,
+            config,
+            online: Minibatch::new(&network.network, config.batch),
+            target: Minibatch::new(&network.network, config.batch),
             gradient: vec![0.0; network.columns()],
-            best: vec![0.0; batch],
-            places: vec![0; batch],
-            observation: seen.clone(),
-            next: seen,
+            best: vec![0.0; config.batch],
             greedy: Single::new(&network.network),
+            visits: vec![0; visits],
         }
+    }
+}
+
+impl Worker for QWorker<'_> {
+    /// Line 5 of 004 Alg. 4: Q⁻ ← Q if T_target divides t.
+    fn begin(&mut self, t: u32, learner: &mut Learner) {
+        if t.is_multiple_of(self.config.target_period) {
+            learner.target.copy_from_slice(learner.theta);
+        }
+    }
+
+    /// ε-greedily.
+    fn act(&mut self, learner: &Learner, observation: &[f32], key: Key, action: &mut [f32]) {
+        let Block { a, b, .. } = key.block([learner.counts.steps, 0, 0, 0]);
+        let chosen = if f64::from(f32::unit(a)) < self.config.exploration {
+            high_mul(b, self.network.actions() as u32) as usize
+        } else {
+            let embedding = &learner.theta[self.network.embedded()];
+            most(self.greedy.forward(learner.theta, observation.iter().chain(embedding).copied()))
+        };
+        if let Some(count) = (!self.visits.is_empty()).then(|| &mut self.visits[region(observation, chosen)]) {
+            *count += 1;
+        }
+        action[0] = chosen as f32;
     }
 
     /// One step of Adam on ‖Q(s, a) − (r + γ max Q⁻(s′, ·))‖² / B over the transitions in `places`, of the
     /// columns of `part` alone. Nothing follows a terminated transition; a truncated one is bootstrapped from.
-    pub(super) fn update(
-        &mut self,
-        network: &QNetwork,
-        learner: &mut Learner,
-        part: Part,
-        discount: f32,
-        step_size: f64,
-    ) -> Done {
-        self.recall(network, learner);
+    fn learn(&mut self, learner: &mut Learner, part: Part, places: &[usize]) -> Done {
+        let network = self.network;
+        self.recall(learner, places);
         self.online.forward(learner.theta);
         self.target.forward(learner.target);
-        let loss = self.errors(network.actions(), learner, discount);
+        let loss = self.errors(learner, places);
 
-        let last = network.network.layers().len() - 1;
+        let layers = network.network.layers().len();
         let wanted = match part {
-            Part::Head => last..last + 1,
-            Part::Body => 0..last,
-            Part::All => 0..last + 1,
+            Part::Head => layers - 1..layers,
+            Part::Body => 0..layers - 1,
+            Part::All => 0..layers,
         };
         self.online.backward(learner.theta, wanted, &mut self.gradient);
-        let mut parts = Vec::with_capacity(3);
+
+        learner.count(part);
+        let (body_steps, head_steps) = (learner.counts.body_steps, learner.counts.head_steps);
+        let step_size = self.config.step_size(learner.counts.episodes);
+        let mut square = 0.0;
         if part != Part::Head {
-            learner.counts.body_steps += 1;
             network.embed_gradient(learner.theta, &mut self.gradient);
-            parts
-                .extend([(network.body(), learner.counts.body_steps), (network.embedded(), learner.counts.body_steps)]);
+            square += learner.step(network.body(), body_steps, &self.gradient, step_size);
+            square += learner.step(network.embedded(), body_steps, &self.gradient, step_size);
         }
         if part != Part::Body {
-            learner.counts.head_steps += 1;
-            parts.push((network.head(), learner.counts.head_steps));
+            square += learner.step(network.head(), head_steps, &self.gradient, step_size);
         }
-        let mut square = 0.0;
-        for (columns, count) in parts {
-            let gradient = &self.gradient[columns.clone()];
-            let theta = &mut learner.theta[columns.clone()];
-            let (first, second) = (&mut learner.first[columns.clone()], &mut learner.second[columns]);
-            square += Adam { theta, first, second, gradient }.step(count, step_size);
-        }
-        Done { loss, gradient_norm: square.sqrt() }
+        Done { loss, gradient_norm: square.sqrt(), step_size }
     }
 
+    fn visits(&self) -> &[u32] {
+        &self.visits
+    }
+
+    fn forget(&mut self) {
+        self.visits.fill(0);
+    }
+}
+
+impl QWorker<'_> {
     /// Writes the transitions in `places` into the networks' inputs, s and s′.
-    fn recall(&mut self, network: &QNetwork, learner: &Learner) {
-        let (ours, theirs) = (&learner.theta[network.embedded()], &learner.target[network.embedded()]);
-        for (sample, &place) in self.places.iter().enumerate() {
+    fn recall(&mut self, learner: &Learner, places: &[usize]) {
+        let embedded = self.network.embedded();
+        let (ours, theirs) = (&learner.theta[embedded.clone()], &learner.target[embedded]);
+        for (sample, &place) in places.iter().enumerate() {
             let Remembered { observation, next, .. } = learner.replay.get(place);
             self.online.set_input(sample, observation.iter().chain(ours).copied());
             self.target.set_input(sample, next.iter().chain(theirs).copied());
@@ -113,18 +120,20 @@ impl Workspace {
 
     /// δ = Q(s, a) − (r + γ max Q⁻(s′, ·)) of every transition: writes dL/dQ = 2δ/B where a was chosen, else 0,
     /// and returns the mean of δ².
-    fn errors(&mut self, actions: usize, learner: &Learner, discount: f32) -> f64 {
+    fn errors(&mut self, learner: &Learner, places: &[usize]) -> f64 {
+        let discount = self.config.discount as f32;
         self.best.copy_from_slice(self.target.output(0));
-        for action in 0..actions {
+        for action in 0..self.network.actions() {
             self.online.slope_mut(action).fill(0.0);
             let values = self.target.output(action);
             self.best.iter_mut().zip(values).for_each(|(best, &value)| *best = best.max(value));
         }
-        let batch = self.places.len();
+        let batch = places.len();
         let mut squares = 0.0;
-        for (sample, (&place, &best)) in self.places.iter().zip(&self.best).enumerate() {
+        for (sample, (&place, &best)) in places.iter().zip(&self.best).enumerate() {
             let Remembered { action, reward, terminated, .. } = learner.replay.get(place);
             let future = if terminated { 0.0 } else { discount * best };
+            let action = action[0] as usize;
             let error = self.online.output(action)[sample] - (reward + future);
             self.online.slope_mut(action)[sample] = 2.0 * error / batch as f32;
             squares += f64::from(error).powi(2);
@@ -133,18 +142,25 @@ impl Workspace {
     }
 }
 
+/// The place of the greatest number, the first of equals.
+fn most(values: &[f32]) -> usize {
+    let better = |best: usize, (place, &value): (usize, &f32)| if value > values[best] { place } else { best };
+    values.iter().enumerate().fold(0, better)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::replay::Replay;
-    use super::super::state::Counts;
     use super::super::strategy::Strategy;
     use super::*;
+    use crate::value::replay::Replay;
+    use crate::value::state::Counts;
     use fedrl_core::Space;
     use fedrl_models::{Activation, Policy, PolicyConfig};
 
     /// A 1-1-2 network with ReLU, θ = [w, b | u_0, u_1, c_0, c_1], and an agent that remembers two transitions.
     struct Small {
         network: QNetwork,
+        config: ValueConfig,
         theta: Vec<f32>,
         target: Vec<f32>,
         first: Vec<f32>,
@@ -152,18 +168,38 @@ mod tests {
         replay: Vec<f32>,
     }
 
+    fn config() -> ValueConfig {
+        ValueConfig {
+            discount: 0.5,
+            learning_rate: 0.1,
+            local_steps: 1,
+            batch: 2,
+            replay: 2,
+            learning_starts: 1,
+            exploration: 0.0,
+            target_period: 30,
+            decay: 1.0,
+            decay_episodes: 100,
+            moments: None,
+            updates: None,
+            iterations: 1,
+            fusion: None,
+        }
+    }
+
     fn small() -> Small {
         let config = PolicyConfig { hidden: vec![1], activation: Activation::Relu, ..PolicyConfig::default() };
         let observation = Space::Box { low: vec![-1.0], high: vec![1.0] };
         let policy = Policy::new(&config, &observation, &Space::Discrete { n: 2 }).unwrap();
-        let mut replay = vec![0.0; 2 * Replay::width(1)];
-        let mut ring = Replay::new(&mut replay, 1);
-        let first = Remembered { observation: &[1.0], next: &[2.0], action: 0, reward: 1.0, terminated: false };
-        let second = Remembered { observation: &[2.0], next: &[1.0], action: 1, reward: -1.0, terminated: true };
+        let mut replay = vec![0.0; 2 * Replay::width(1, 1)];
+        let mut ring = Replay::new(&mut replay, 1, 1);
+        let first = Remembered { observation: &[1.0], next: &[2.0], action: &[0.0], reward: 1.0, terminated: false };
+        let second = Remembered { observation: &[2.0], next: &[1.0], action: &[1.0], reward: -1.0, terminated: true };
         ring.store(0, first);
         ring.store(1, second);
         Small {
             network: QNetwork::new(&policy, Strategy::PFEDDQN_REP, 1),
+            config: config(),
             theta: vec![2.0, 1.0, 0.5, -1.0, 0.25, 0.0],
             target: vec![1.0, 0.0, 1.0, 2.0, 0.0, 0.5],
             first: vec![0.0; 6],
@@ -181,15 +217,14 @@ mod tests {
                 target: &mut self.target,
                 first: &mut self.first,
                 second: &mut self.second,
-                replay: Replay::new(&mut self.replay, 1),
+                replay: Replay::new(&mut self.replay, 1, 1),
                 state: &mut [],
                 episode_return: &mut episode_return,
                 counts: &mut counts,
             };
-            let mut workspace = Workspace::new(&self.network, 2);
-            workspace.places = vec![0, 1];
-            let done = workspace.update(&self.network, &mut learner, part, 0.5, 0.1);
-            (workspace.gradient, done)
+            let mut worker = QWorker::new(&self.network, &self.config, false);
+            let done = worker.learn(&mut learner, part, &[0, 1]);
+            (worker.gradient, done)
         }
     }
 
@@ -225,5 +260,11 @@ mod tests {
             assert_eq!(before.target, after.target);
             assert_eq!(before.replay, after.replay);
         }
+    }
+
+    #[test]
+    fn the_first_of_the_greatest_wins() {
+        assert_eq!(most(&[1.0, 3.0, 3.0, 2.0]), 1);
+        assert_eq!(most(&[f32::NAN, 1.0]), 0);
     }
 }
