@@ -24,11 +24,14 @@ pub enum Command {
     Eval(EvalArgs),
     /// How soon new agents learn in held-out variants that begin with what a run has learned, or with nothing.
     ///
-    /// For runs of algorithms that learn action values. Every new agent learns by DQN with the run's numbers.
+    /// For runs of algorithms that learn values of choices. Every new agent learns by DQN with the run's numbers.
     /// It begins with the network of the agent that lives nearest (`nearest`), with that one's layers before
     /// the last and a fresh head (`fresh`), or with a fresh network (`scratch`), and updates all of it or, frozen,
     /// the head alone. It got there when its last 10 episodes have a mean of the threshold or more. How the
     /// agents' policies do as they are comes first. Intervals are 95 % bootstrap intervals of the mean over seeds.
+    ///
+    /// Of a folder of seeds, made by `fedrl train --runs N`, every run is adapted; means are then over the runs, each
+    /// of which counts once, and intervals, too. Two or three runs give the range.
     Adapt(AdaptArgs),
     /// Animate an episode in each of several variants, side by side, as a GIF.
     ///
@@ -136,7 +139,7 @@ pub struct EvalArgs {
 /// `fedrl adapt`.
 #[derive(Debug, clap::Args)]
 pub struct AdaptArgs {
-    /// The run directory.
+    /// The run directory, or a folder of one experiment's runs.
     pub run: PathBuf,
     /// agents, interpolation, extrapolation, or a TOML file with families of values by parameter.
     #[arg(long, default_value = "extrapolation")]

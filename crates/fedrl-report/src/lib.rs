@@ -2,6 +2,7 @@
 //! the same pictures as files. It reads the files of a run directory and nothing else, and equal
 //! files give equal bytes. And the comparison of several runs by their returns: [`compare`].
 
+mod adaptation;
 pub mod compare;
 mod error;
 mod evaluation;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// the page. Each file appears whole or not at all.
 ///
 /// `config.toml` and `metrics.jsonl` must be there; what else is missing, the page says. A
-/// picture without data (no round, no importance weights, no evaluation) is left out.
+/// picture without data (no round, no importance weights, no evaluation, no adaptation) is left out.
 ///
 /// # Errors
 ///

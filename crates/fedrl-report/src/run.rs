@@ -1,6 +1,7 @@
 //! What a run directory says.
 
 use crate::ReportError;
+use crate::adaptation::{self, Adaptation};
 use crate::evaluation::{self, Evaluations};
 use serde::Deserialize;
 use std::io::ErrorKind;
@@ -16,6 +17,8 @@ pub(crate) struct RunData {
     /// The completed rounds, ascending.
     pub(crate) rounds: Vec<Round>,
     pub(crate) evaluations: Evaluations,
+    /// By the names of their files.
+    pub(crate) adaptations: Vec<Adaptation>,
 }
 
 /// The part of the configuration that the report names.
@@ -83,6 +86,7 @@ impl RunData {
             manifest: read_json(&run.join("manifest.json"), "a JSON object")?.unwrap_or_default(),
             rounds: read_rounds(&run.join("metrics.jsonl"))?,
             evaluations: evaluation::read(&run.join("eval"))?,
+            adaptations: adaptation::read(&run.join("adapt"))?,
         })
     }
 

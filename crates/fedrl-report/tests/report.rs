@@ -118,6 +118,58 @@ fn several_varying_parameters_are_drawn_by_variant() {
     assert!(svg.contains("variant (number in the tables)") && !svg.contains("trained range"));
 }
 
+/// Two variants; a curve of two points for each start, of which the last start has none that is finite.
+const ADAPTATION: &str = r#"{"on": "extrapolation", "round": 9, "steps": 10000, "seeds": 5, "threshold": 195.0, "variants": [
+    {"parameters": {"length": 0.15}, "nearest_agent": 0, "zero_shot": [], "few_shot": [
+        {"beginning": "nearest", "frozen": false, "never": 0.0, "curve": [
+            {"steps": 5000, "mean": 100.0, "low": 90.0, "high": 110.0}, {"steps": 10000, "mean": 180.0, "low": 170.0, "high": 185.0}]},
+        {"beginning": "nearest", "frozen": true, "never": 0.0, "curve": [
+            {"steps": 5000, "mean": null, "low": null, "high": null}, {"steps": 10000, "mean": 150.0, "low": 140.0, "high": 160.0}]},
+        {"beginning": "scratch", "frozen": true, "never": 1.0, "curve": [
+            {"steps": 5000, "mean": 20.0, "low": 20.0, "high": 20.0}, {"steps": 10000, "mean": 30.0, "low": 20.0, "high": 40.0}]}]},
+    {"parameters": {"length": 0.9}, "zero_shot": [], "few_shot": [
+        {"beginning": "nearest", "frozen": false, "never": 1.0, "curve": [{"steps": 5000, "mean": null, "low": null, "high": null}]}]}]}"#;
+
+#[test]
+fn few_shot_curves_have_a_panel_for_each_variant_and_a_line_for_each_start() {
+    let run = Fixture::full(2, 9);
+    assert!(!run.page().contains("Adaptation"));
+    fs::create_dir(run.path().join("adapt")).unwrap();
+    run.write("adapt/extrapolation.json", ADAPTATION);
+    run.write("adapt/agents.json", &ADAPTATION.replace("\"extrapolation\"", "\"agents\""));
+    run.write("adapt/notes.txt", "not an adaptation");
+    let page = run.page();
+    assert!(page.contains("<h2>Adaptation</h2>"));
+    assert!(page.find("<h3>agents</h3>").unwrap() < page.find("<h3>extrapolation</h3>").unwrap());
+    assert!(
+        page.contains("After round 9: 5 new agents each, 10,000 environment steps; the threshold is a return of 195.")
+    );
+    let svg = run.figure("few-shot-extrapolation");
+    assert!(page.contains(&svg));
+    for text in ["length 0.15", "length 0.9", "nearest", "nearest, frozen", "scratch, frozen", "threshold", "return"] {
+        assert!(svg.contains(&format!(">\n{text}\n</text>")), "{text}");
+    }
+    // `nearest` has a line in the first panel and in the legend, where the dashes of `nearest, frozen` are two more; of
+    // that itself there is one point, a dot. The threshold is in both panels and in the legend.
+    assert_eq!((polylines(&svg, "#0072B2", 5), polylines(&svg, "#9AA1AB", 3)), (4, 3));
+    // Two curves have two points with an interval, and hence a band.
+    assert_eq!(svg.matches("<polygon").count(), 2);
+    assert!(!svg.contains("NaN"));
+    assert!(run.names("figures").contains(&"few-shot-agents.svg".to_string()));
+
+    run.write("adapt/agents.json", "{}");
+    assert!(run.error().contains("agents.json is not an adaptation"), "{}", run.error());
+}
+
+#[test]
+fn an_adaptation_in_which_no_episode_ended_has_no_picture() {
+    let run = Fixture::training(2, 3);
+    fs::create_dir(run.path().join("adapt")).unwrap();
+    let nothing = r#"{"on": "x", "round": 1, "steps": 1, "seeds": 1, "threshold": 1.0, "variants": []}"#;
+    run.write("adapt/x.json", nothing);
+    assert!(!run.page().contains("Adaptation"));
+}
+
 #[test]
 fn an_algorithm_without_importance_weights_has_no_such_picture() {
     let run = Fixture::training(2, 0);

@@ -6,6 +6,7 @@
 mod batch;
 mod checkpoint;
 mod config;
+mod disk;
 mod family;
 mod journal;
 mod memory;
@@ -17,11 +18,12 @@ mod tensorboard;
 mod trainer;
 
 pub use batch::{Batch, BatchProgress};
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{Checkpoint, CheckpointError, Written};
 pub use config::{
     AgentsConfig, ConfigError, EnvironmentConfig, EvaluationConfig, Experiment, Point, PublishedConfig, Source,
     TrainingConfig, variant_set_from_file,
 };
+pub use disk::Disk;
 pub use family::{Member, family};
 pub use memory::Memory;
 pub use metrics::RoundMetrics;

@@ -1,7 +1,7 @@
 //! How much memory a training needs.
 
+use fedrl_algos::AnyAlgorithm;
 use fedrl_engine::Engine;
-use fedrl_models::Head;
 
 use crate::setup::Setup;
 
@@ -30,15 +30,13 @@ impl Setup {
         // An upload, and its copy on the way to the server.
         let per_agent = 2 * parameters * NUMBER + coefficients * NUMBER + RECORDS;
 
-        if let Some(replay) = self.experiment.algorithm.replay() {
-            // A critic of actions that are vectors is as large again as the actor.
-            let networks = if matches!(self.policy.head, Head::Categorical { .. }) { 1 } else { 2 };
-            // Networks, targets and moments, twice while a round is under way, and the memory likewise.
-            let row = 2 * self.policy.inputs() + self.policy.head.action_width() + 2;
-            let per_agent = 2 * (5 * networks * parameters + (replay * row) as u64) * NUMBER + RECORDS;
+        if let AnyAlgorithm::Value(algorithm) = self.algorithm() {
+            // What an agent keeps, twice while a round is under way, and a policy of its own.
+            let kept = 2 * algorithm.kept_by_agent() as u64 + parameters;
+            // Networks over a minibatch: a learner and its target, values and slopes of each, and of a critic too.
             let values: usize = self.policy.widths().iter().sum();
             let batch = self.experiment.algorithm.batch().next_multiple_of(16);
-            let per_agent = per_agent + 4 * networks * (batch * values) as u64 * NUMBER;
+            let per_agent = (kept + 8 * (batch * values) as u64) * NUMBER + RECORDS;
             return Memory { per_agent, per_thread: 0, total: per_agent * self.agents.len() as u64 };
         }
 

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fedrl_algos::{AgentMetrics, AgentReport, ImportanceMetrics, ValueMetrics};
 use serde_json::{Map, Value, json};
 
+use crate::checkpoint::Written;
 use crate::state::Progress;
 
 /// The metrics of one round, in the order in which they are written. Keys are `group/name`; keys
@@ -99,6 +100,15 @@ impl RoundMetrics {
         put("time/round_seconds", json!(seconds));
         put("time/agents_seconds", per_agent(&|r| json!(r.metrics.seconds)));
         RoundMetrics(map)
+    }
+
+    /// Adds what the checkpoint after the round took. Its size is a round's own only if it is `scheduled`: one that
+    /// an interrupt asked for is not in a run that was not interrupted.
+    pub(crate) fn add_checkpoint(&mut self, written: Written, scheduled: bool) {
+        if scheduled {
+            self.0.insert("checkpoint/bytes".into(), json!(written.bytes));
+        }
+        self.0.insert("time/checkpoint_seconds".into(), json!(written.seconds));
     }
 
     /// The object read back from a line of `metrics.jsonl`.

@@ -8,7 +8,7 @@ use fedrl_engine::Matrix;
 use fedrl_federation::Participation;
 use fs_err as fs;
 
-use crate::checkpoint::{Checkpoint, CheckpointError};
+use crate::checkpoint::{Checkpoint, CheckpointError, Draft, Unfinished, Written};
 use crate::journal::{Journal, Verified};
 use crate::metrics::RoundMetrics;
 use crate::run_directory::{Manifest, RunDirectory, RunError};
@@ -34,6 +34,8 @@ pub struct Ending {
     pub theta: Vec<f32>,
     /// θ of every agent's own policy, where they have their own.
     pub policies: Option<Matrix<f32>>,
+    /// The newest checkpoint that this training wrote; none if it found the run finished.
+    pub checkpoint: Option<Written>,
 }
 
 /// Why a training could not go on.
@@ -134,8 +136,8 @@ impl<'a> Trainer<'a> {
         self.directory.write_manifest(self.manifest)?;
         self.directory.tidy(round)?;
         let mut journal = journal.open(self.directory, self.world.agents.len())?;
-        let mut state = match resumed {
-            Some(state) => self.without_lost_best(state)?,
+        let (mut state, mut checkpoint) = match resumed {
+            Some(state) => (self.without_lost_best(state)?, None),
             None => self.start(algorithm, &journal)?,
         };
 
@@ -145,11 +147,8 @@ impl<'a> Trainer<'a> {
             let metrics;
             (state, metrics) = self.round(algorithm, &state, &journal)?;
             observer.round(&metrics);
-            journal.append(metrics)?;
             interrupted = stop.load(Ordering::Relaxed) && state.progress.round < rounds;
-            if interrupted || self.scheduled(state.progress.round) {
-                self.save(&mut state, &journal)?;
-            }
+            checkpoint = self.record(&mut state, metrics, &mut journal, interrupted)?.or(checkpoint);
         }
         // Once more for a run that was killed between its last checkpoint and these.
         self.point(&state.progress)?;
@@ -160,6 +159,7 @@ impl<'a> Trainer<'a> {
             theta: state.server.theta().to_vec(),
             policies: state.server.policies().cloned(),
             progress: state.progress,
+            checkpoint,
         })
     }
 
@@ -170,14 +170,20 @@ impl<'a> Trainer<'a> {
         Ok(state)
     }
 
-    fn start<A: Algorithm<f32>>(&self, algorithm: &A, journal: &Journal) -> Result<TrainState<A::State>, TrainError> {
+    /// The state before the first round, and its checkpoint.
+    fn start<A: Algorithm<f32>>(
+        &self,
+        algorithm: &A,
+        journal: &Journal,
+    ) -> Result<(TrainState<A::State>, Option<Written>), TrainError> {
         let theta = self.setup.initial().map_err(RunError::from)?;
         let started = algorithm.start(self.world, theta).map_err(|error| self.failed(error, 0, journal))?;
         let mut state = TrainState::new(started.state, self.world.agents.len());
         state.progress.observe(&started.reports);
         self.check(&state.server, &state.progress, journal)?;
-        self.save(&mut state, journal)?;
-        Ok(state)
+        let checkpoint = self.write(&mut state, None)?;
+        let written = self.keep(checkpoint, &state.progress)?;
+        Ok((state, Some(written)))
     }
 
     /// `state = round(state)`.
@@ -223,19 +229,50 @@ impl<'a> Trainer<'a> {
         round.is_multiple_of(training.checkpoint_every) || round == training.rounds
     }
 
-    fn save<S: ServerState<f32>>(&self, state: &mut TrainState<S>, journal: &Journal) -> Result<(), TrainError> {
+    /// Adds a round to the journal and makes the checkpoint after it, where one is due or `asked` for.
+    fn record<S: ServerState<f32>>(
+        &self,
+        state: &mut TrainState<S>,
+        mut metrics: RoundMetrics,
+        journal: &mut Journal,
+        asked: bool,
+    ) -> Result<Option<Written>, TrainError> {
+        let scheduled = self.scheduled(state.progress.round);
+        if !scheduled && !asked {
+            journal.append(metrics)?;
+            return Ok(None);
+        }
+        let checkpoint = self.write(state, metrics.number("train/return_mean"))?;
+        metrics.add_checkpoint(checkpoint.written(), scheduled);
+        // The rounds that a checkpoint vouches for are on the disk before it is in its place.
+        journal.append(metrics)?;
+        journal.sync()?;
+        self.keep(checkpoint, &state.progress).map(Some)
+    }
+
+    /// Writes the checkpoint of `state`, the last round having had this mean return, and leaves it unfinished.
+    fn write<S: ServerState<f32>>(
+        &self,
+        state: &mut TrainState<S>,
+        return_mean: Option<f64>,
+    ) -> Result<Unfinished, TrainError> {
         let round = state.progress.round;
-        let return_mean = journal.last().and_then(|metrics| metrics.number("train/return_mean"));
         if let (Some(return_mean), true) = (return_mean, self.scheduled(round))
             && state.progress.best.is_none_or(|best| return_mean > best.return_mean)
         {
             state.progress.best = Some(Best { round, return_mean });
         }
         let policy = fedrl_models::files::to_bytes(&self.setup.policy, state.server.theta())?;
-        journal.sync()?;
-        Checkpoint::new(state, self.directory.config_sha256()?, policy).write(&self.directory.checkpoints())?;
-        self.point(&state.progress)?;
-        self.prune(&state.progress)
+        let draft = Draft::new(state, self.directory.config_sha256()?, policy);
+        Ok(draft.write(&self.directory.checkpoints())?)
+    }
+
+    /// Puts a checkpoint in its place, and removes those that are not to be kept.
+    fn keep(&self, checkpoint: Unfinished, progress: &Progress) -> Result<Written, TrainError> {
+        let written = checkpoint.finish()?;
+        self.point(progress)?;
+        self.prune(progress)?;
+        Ok(written)
     }
 
     /// Writes the names of the newest and of the best checkpoint.

@@ -44,7 +44,8 @@ use agent::{Iterations, Resident};
 use ddpg::Ddpg;
 use method::{Method, Schedule, Widths};
 use q::DeepQ;
-use state::Agents;
+use replay::Replay;
+use state::{Agents, Counts};
 
 /// One of the algorithms with its numbers set.
 #[derive(Debug, Clone)]
@@ -83,6 +84,18 @@ impl ValueLearning {
     /// says. Without it all begin with the parameters that are given.
     pub fn with_heads_drawn(self, policy: &Policy) -> Self {
         ValueLearning { drawn: Some(policy.clone()), ..self }
+    }
+
+    /// How many parameters are shared.
+    pub fn shared(&self) -> usize {
+        self.widths.shared
+    }
+
+    /// Numbers that stay with an agent, its environment's state aside: networks, targets, two moments of each,
+    /// what it remembers, the return of the episode under way and counts.
+    pub fn kept_by_agent(&self) -> usize {
+        let Widths { columns, observation, action, .. } = self.widths;
+        4 * columns + self.schedule.replay * Replay::width(observation, action) + 1 + Counts::NUMBER
     }
 
     /// The state's policies: those of the agents, and the one that stands for all.

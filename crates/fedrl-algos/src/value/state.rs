@@ -62,7 +62,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    const NUMBER: usize = 6;
+    /// How many there are.
+    pub(super) const NUMBER: usize = 6;
 
     fn to_array(self) -> [u32; Self::NUMBER] {
         [self.steps, self.time, self.episodes, self.batches, self.head_steps, self.body_steps]

@@ -50,6 +50,15 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
             output.text(format!("         {} are available", bytes(available)))?;
         }
     }
+    let disk = setup.as_ref().map(Setup::disk);
+    if let Some(disk) = disk {
+        output.text(format!(
+            "disk     at most {} for {} checkpoints: {} each",
+            bytes(disk.total),
+            disk.checkpoints,
+            bytes(disk.checkpoint)
+        ))?;
+    }
 
     let listed: Vec<_> = adapters
         .iter()
@@ -65,6 +74,7 @@ pub fn run(args: &DoctorArgs) -> Result<Done> {
         "auto": {"device": selection.name(), "reason": selection.reason},
         "memory": memory,
         "available_memory": available_memory(),
+        "disk": disk,
     }))?;
     Ok(Done::Complete)
 }
@@ -97,7 +107,7 @@ fn available_memory() -> Option<u64> {
 }
 
 /// Bytes for people.
-fn bytes(count: u64) -> String {
+pub(super) fn bytes(count: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(size, _)| count >= *size);
     unit.map_or_else(|| format!("{count} B"), |(size, name)| format!("{:.1} {name}", count as f64 / size as f64))

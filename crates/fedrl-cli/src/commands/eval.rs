@@ -199,11 +199,16 @@ pub fn run(args: &EvalArgs) -> Result<Done> {
 
 /// The sets that `--on` names: every one unless it is given.
 pub fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<Instance>)>> {
-    let named: Vec<(String, Vec<Instance>)> =
-        sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect();
-    let Some(on) = on else { return Ok(named) };
-    if let Some(set) = named.iter().find(|(name, _)| name == on) {
-        return Ok(vec![set.clone()]);
+    match on {
+        Some(on) => Ok(vec![chosen_set(on, setup)?]),
+        None => Ok(sets(setup).into_iter().map(|(name, set)| (name.to_string(), set)).collect()),
+    }
+}
+
+/// The set of this name, or in this file.
+pub fn chosen_set(on: &str, setup: &Setup) -> Result<(String, Vec<Instance>)> {
+    if let Some((name, set)) = sets(setup).into_iter().find(|(name, _)| *name == on) {
+        return Ok((name.to_string(), set));
     }
     if ["interpolation", "extrapolation"].contains(&on) {
         return Err(Usage(format!("the experiment has no set `{on}`; add `{on} = {{ .. }}` to [environment]")).into());
@@ -220,5 +225,5 @@ pub fn chosen_sets(on: Option<&str>, setup: &Setup) -> Result<Vec<(String, Vec<I
     let instances = variant_set_from_file(path)?
         .instances(setup.environment, None, setup.experiment.training.seed, 3)
         .map_err(|problem| ConfigError::at(on, "", problem))?;
-    Ok(vec![(format!("file-{}", path.file_stem().map_or(on.into(), |stem| stem.to_string_lossy())), instances)])
+    Ok((format!("file-{}", path.file_stem().map_or(on.into(), |stem| stem.to_string_lossy())), instances))
 }

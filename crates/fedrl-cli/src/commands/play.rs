@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::env::instance;
-use super::eval::{chosen_sets, open, trained, variant_name};
+use super::eval::{chosen_set, open, trained, variant_name};
 use crate::args::PlayArgs;
 use crate::exit::{Done, Usage};
 use crate::output::{Output, table};
@@ -84,7 +84,7 @@ fn of_run(run: &Path, args: &PlayArgs) -> Result<Played> {
     }
     let (directory, setup) = open(run)?;
     let number = episode_number(args, setup.experiment.evaluation.episodes)?;
-    let (on, instances) = chosen_sets(Some(args.on.as_deref().unwrap_or("agents")), &setup)?.remove(0);
+    let (on, instances) = chosen_set(args.on.as_deref().unwrap_or("agents"), &setup)?;
     check(instances.iter(), args.width).with_context(|| on.clone())?;
     let trained = trained(&directory, &setup, args.checkpoint.as_deref().unwrap_or("latest"))?;
 

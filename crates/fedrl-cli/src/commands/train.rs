@@ -8,10 +8,10 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use fedrl_algos::World;
 use fedrl_engine::{DeviceChoice, Engine, Selection, select};
-use fedrl_train::{Batch, Checkpoint, Ending, Manifest, Observer, RunDirectory, Setup, Source, Trainer};
+use fedrl_train::{Batch, Checkpoint, Ending, Manifest, Observer, RunDirectory, Setup, Source, Trainer, Written};
 use serde_json::{Value, json};
 
-use super::doctor::check_memory;
+use super::doctor::{bytes, check_memory};
 use super::eval::{Record, Request, Trained, evaluate, sets};
 use super::{batch, family};
 use crate::args::{ResumeArgs, TrainArgs};
@@ -128,6 +128,9 @@ fn run(
             directory.path().display()
         ));
     }
+    if let Some(Written { bytes: size, seconds, .. }) = ending.checkpoint {
+        output.text(format!("checkpoint  {}, written in {seconds:.3} s", bytes(size)))?;
+    }
     if let Some(report) = report {
         let policy = directory.checkpoints().join(format!("round-{:06}", ending.progress.round));
         output.text(format!("policy  {}", policy.display()))?;
@@ -164,6 +167,7 @@ impl Finished {
             "env_steps": self.ending.progress.totals.env_steps,
             "return_mean": self.ending.return_mean,
             "evaluation": evaluation,
+            "checkpoint": self.ending.checkpoint,
             "report": self.report.as_ref().map(|report| report.display().to_string()),
         })
     }

@@ -82,6 +82,117 @@ fn one_beginning_alone_is_what_it_is_among_others() {
     }
 }
 
+/// A folder of two seeds, adapted.
+fn family(edits: &[(&str, &str)]) -> Place {
+    let place = experiment("pfeddqn-rep", edits);
+    place.fedrl(&["train", "experiment.toml", "--device", "cpu", "--runs", "2", "--out", "all", "--quiet"]).done();
+    place
+}
+
+const FOLDER: [&str; 8] = ["adapt", "all", "--steps", "200", "--seeds", "2", "--threshold", "9"];
+const FILE: &str = "adapt/extrapolation-steps-200-seeds-2-threshold-9.json";
+
+#[test]
+fn a_folder_of_seeds_is_adapted_run_by_run_and_put_together() {
+    let place = family(&[]);
+    let mut lines = place.fedrl(&[&FOLDER[..], &["--json"]].concat()).done().json();
+    let mut folder = lines.pop().unwrap();
+    assert_eq!(folder.as_object_mut().unwrap().shift_remove("run"), Some("all".into()));
+    assert_eq!(folder, place.read_json(&format!("all/{FILE}")));
+    assert_eq!(folder["runs"], serde_json::json!([{"name": "seed-1", "round": 6}, {"name": "seed-2", "round": 6}]));
+    assert_eq!((&folder["steps"], &folder["seeds"], &folder["threshold"]), (&200.into(), &2.into(), &9.0.into()));
+
+    let runs: Vec<Value> = ["all/seed-1", "all/seed-2"].map(|run| place.read_json(&format!("{run}/{FILE}"))).into();
+    for (line, (run, name)) in lines.iter_mut().zip(runs.iter().zip(["all/seed-1", "all/seed-2"])) {
+        assert_eq!(line.as_object_mut().unwrap().shift_remove("run"), Some(name.into()));
+        assert_eq!(line, run, "as one adapts it alone");
+    }
+    assert_eq!(lines.len(), 2);
+    place.fedrl(&[&["adapt", "all/seed-2"], &FOLDER[2..]].concat()).done();
+    assert_eq!(runs[1], place.read_json(&format!("all/seed-2/{FILE}")));
+
+    for (index, variant) in folder["variants"].as_array().unwrap().iter().enumerate() {
+        let of = |run: &Value| run["variants"][index].clone();
+        assert_eq!(variant["parameters"], of(&runs[0])["parameters"]);
+        // Homes at 0.3, 0.5 and 0.7; held out at 0.2 and 0.9.
+        let nearest = |run: &Value| of(run)["zero_shot"][2 * index]["mean"].as_f64();
+        assert_mean(&variant["zero_shot"]["nearest"], runs.iter().map(nearest).collect());
+        for (start, few) in variant["few_shot"].as_array().unwrap().iter().enumerate() {
+            let of = |run: &Value| of(run)["few_shot"][start].clone();
+            assert_eq!((&few["beginning"], &few["frozen"]), (&of(&runs[0])["beginning"], &of(&runs[0])["frozen"]));
+            for key in ["steps_to_threshold", "episodes_to_threshold"] {
+                assert_mean(&few[key], runs.iter().map(|run| of(run)[key]["mean"].as_f64()).collect());
+            }
+            assert_mean(&few["curve"][19], runs.iter().map(|run| of(run)["curve"][19]["mean"].as_f64()).collect());
+            let never: f64 = runs.iter().map(|run| of(run)["never"].as_f64().unwrap()).sum();
+            assert_eq!(few["never"].as_f64(), Some(never / 2.0), "as many lives in every run");
+        }
+    }
+}
+
+/// A mean over two runs, those without a number aside; the interval of two is their range.
+#[track_caller]
+fn assert_mean(found: &Value, numbers: Vec<Option<f64>>) {
+    let known: Vec<f64> = numbers.into_iter().flatten().collect();
+    assert_eq!(found["runs"], known.len());
+    assert_eq!(found["mean"].as_f64(), (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64));
+    let range = (known.len() == 2).then(|| (known[0].min(known[1]), known[0].max(known[1])));
+    assert_eq!((found["low"].as_f64(), found["high"].as_f64()), (range.map(|r| r.0), range.map(|r| r.1)));
+}
+
+#[test]
+fn a_folder_is_shown_in_one_table_and_does_not_depend_on_threads() {
+    let place = family(&[]);
+    let said = place.fedrl(&FOLDER).done();
+    assert!(said.stderr.contains("adapted all/seed-1 (1 of 2)"), "{said:?}");
+    let head = "extrapolation (2 runs, round 6, 2 new agents each in every run, 200 steps)";
+    for words in [head, "length=0.9000", "nearest", "mean of all", "steps to 9", "in runs", "scratch", "never"] {
+        assert!(said.stdout.contains(words), "{words} is not in\n{}", said.stdout);
+    }
+    let bytes = place.read(&format!("all/{FILE}"));
+    place.command(&FOLDER).env("RAYON_NUM_THREADS", "1").output().unwrap();
+    assert_eq!(place.read(&format!("all/{FILE}")), bytes);
+    let best = place.fedrl(&[&FOLDER[..], &["--checkpoint", "best"]].concat()).done();
+    assert!(best.stdout.contains("extrapolation (2 runs, round"), "{best:?}");
+    assert!(place.path("all/adapt/extrapolation-best-steps-200-seeds-2-threshold-9.json").is_file());
+}
+
+#[test]
+fn folders_whose_runs_have_nothing_in_common_are_refused() {
+    let refused = |place: &Place, words: &str| {
+        let line = place.fedrl(&FOLDER).refused(2);
+        assert!(line.contains(words), "{line}");
+        assert!(!place.path("all/adapt").exists() && !place.path("all/seed-1/adapt").exists());
+    };
+    let drawn = (
+        "extrapolation = { length = { values = [0.2, 0.9] } }",
+        "extrapolation = { length = { uniform = [0.2, 0.9], count = 2 } }",
+    );
+    refused(&family(&[drawn]), "the variants of `extrapolation` in seed-1 and seed-2 are not the same");
+    let sweep = ("episodes = 2\n", "episodes = 2\n[sweep]\nalgorithm.exploration = [0.1, 0.2]\n");
+    refused(&family(&[sweep]), "all holds runs of several experiments; `adapt` expects one run, or a folder of one");
+    let place = family(&[]);
+    std::fs::remove_dir_all(place.path("all/seed-2/checkpoints")).unwrap();
+    refused(&place, "all/seed-2 has no checkpoint yet");
+    std::fs::remove_dir_all(place.path("all/seed-1")).unwrap();
+    std::fs::remove_dir_all(place.path("all/seed-2")).unwrap();
+    refused(&place, "all holds no run yet; train it with `fedrl resume all`");
+}
+
+#[test]
+fn a_report_shows_what_was_adapted() {
+    let place = experiment("pfeddqn-rep", &[]);
+    place.train("run", &[]);
+    assert!(!place.read("run/report.html").contains("Adaptation"));
+    adapt(&place, &[]);
+    place.fedrl(&["report", "run"]).done();
+    let svg = place.read("run/figures/few-shot-extrapolation-steps-200-seeds-2.svg");
+    assert!(place.read("run/report.html").contains(&svg));
+    for text in ["length 0.2", "length 0.9", "nearest, frozen", "threshold"] {
+        assert!(svg.contains(text), "{text}");
+    }
+}
+
 #[test]
 fn adaptations_that_make_no_sense_are_refused() {
     let place = experiment("dqn", &[("extrapolation = { length = { values = [0.2, 0.9] } }\n", "")]);

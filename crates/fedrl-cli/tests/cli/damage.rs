@@ -87,9 +87,9 @@ fn a_file_that_is_gone() {
 fn a_schema_from_the_future() {
     let place = two();
     let header = format!("{NEWEST}/header.json");
-    place.write(&header, &place.read(&header).replace("\"schema\": 1", "\"schema\": 2"));
+    place.write(&header, &place.read(&header).replace("\"schema\": 2", "\"schema\": 3"));
     let line = refused(&place, &["resume", "run"], 3);
-    for word in ["round-000006", "schema 2", "up to 1", "later fedrl"] {
+    for word in ["round-000006", "schema 3", "up to 2", "later fedrl"] {
         assert!(line.contains(word), "`{word}` is not in\n{line}");
     }
 }

@@ -53,6 +53,44 @@ fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
     }
 }
 
+/// Bytes of a checkpoint's files.
+fn size(place: &Place, checkpoint: &str) -> u64 {
+    let files = std::fs::read_dir(place.path(checkpoint)).expect("a checkpoint");
+    files.map(|file| file.expect("a file").metadata().expect("a size").len()).sum()
+}
+
+/// What `fedrl doctor` says of a checkpoint's size.
+fn bound(place: &Place) -> u64 {
+    let said = place.fedrl(&["doctor", "experiment.toml", "--json"]).done().json();
+    let disk = &said[0]["disk"];
+    // The newest three, the best, one of an interrupt and one that is being written.
+    assert_eq!(disk["checkpoints"], 6);
+    let bound = disk["checkpoint"].as_u64().expect("a size");
+    assert_eq!(disk["total"], 6 * bound);
+    bound
+}
+
+#[test]
+fn a_checkpoint_is_as_large_as_is_said_and_no_larger_than_was_foretold() {
+    for name in [&NAMES[..], &["fedsvrpg-m"]].concat() {
+        let place = if name == "fedsvrpg-m" { Place::tiny() } else { experiment(name, &[]) };
+        place.train("run", &[]);
+        let (size, bound) = (size(&place, "run/checkpoints/round-000006"), bound(&place));
+        assert_eq!(place.metrics("run")[5]["checkpoint/bytes"], size, "{name}");
+        assert!(size <= bound && bound < size + 12_000, "{name}: {size} and {bound}");
+    }
+    // 3 memories of 10,000 transitions of 11 numbers are 1,320,000 bytes; after 480 steps nearly all is empty.
+    let place = experiment("dqn", &[("replay = 50", "replay = 10000")]);
+    let text = place.train("run", &[]).stdout;
+    assert!(text.contains("checkpoint  ") && text.contains(" KiB, written in 0."), "{text}");
+    let (size, bound) = (size(&place, "run/checkpoints/round-000006"), bound(&place));
+    assert!(size < 100_000 && (1_320_000..1_340_000).contains(&bound), "{size} and {bound}");
+    // Compressed it is resumed as exactly.
+    place.train("resumed", &[]);
+    place.fedrl(&["resume", "resumed", "--from", "2"]).done();
+    assert_same_run(&place.path("run"), &place.path("resumed"));
+}
+
 #[test]
 fn compare_holds_returns_beside_published_ones() {
     let published =

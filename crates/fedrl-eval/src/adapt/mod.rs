@@ -4,6 +4,7 @@
 //! A new agent learns by DQN's own loop, alone: [`ValueLearning`] in a world of one agent.
 
 mod few_shot;
+mod runs;
 
 use fedrl_algos::value::{Strategy, Updates, ValueConfig, ValueLearning};
 use fedrl_algos::{Agent, Algorithm, AlgorithmError, Divergence, Sampled, ServerState, World};
@@ -17,6 +18,7 @@ use serde::Serialize;
 use crate::{Actors, Protocol, evaluate, nearest};
 pub use few_shot::{FewShot, LAST_EPISODES, Point, Reached, SeedMean};
 use few_shot::{Life, Measure};
+pub use runs::{PointOverRuns, RunMean, StartOverRuns, VariantOverRuns, ZeroShotOverRuns, over_runs};
 
 /// What a new agent begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -6,6 +6,7 @@
 use crate::format::plain;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
@@ -34,6 +35,7 @@ const WIDTH: u32 = 1600;
 pub(crate) const LEGEND_HEIGHT: u32 = 64;
 const LEGEND_LEFT: i32 = 158;
 const FONT_SIZE: f64 = 27.0;
+const DASH: i32 = 16;
 
 /// An SVG document of the given height with what `paint` paints.
 pub(crate) fn svg(height: u32, paint: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
@@ -156,10 +158,24 @@ pub(crate) fn line(
     }
 }
 
+/// A dashed line through `points`, with as much of it as of nothing.
+pub(crate) fn dashes(
+    chart: &Chart<'_>,
+    points: impl Iterator<Item = (f64, f64)>,
+    style: ShapeStyle,
+) -> Result<(), DrawError> {
+    let points: Vec<_> = points.collect();
+    if points.len() < 2 {
+        return line(chart, points.into_iter(), style);
+    }
+    chart.plotting_area().draw(&DashedPathElement::new(points, DASH, DASH, style))
+}
+
 /// How a series looks, in the plot and in its legend.
 #[derive(Clone, Copy)]
 pub(crate) enum Mark {
     Line(ShapeStyle),
+    Dashes(ShapeStyle),
     Band(RGBAColor),
     Disc(RGBColor),
     Square(RGBColor),
@@ -170,6 +186,10 @@ pub(crate) enum Mark {
 pub(crate) fn mark(area: &Area<'_>, mark: Mark, (x, y): (i32, i32)) -> Result<(), DrawError> {
     match mark {
         Mark::Line(style) => area.draw(&PathElement::new([(x - 22, y), (x + 22, y)], style)),
+        Mark::Dashes(style) => {
+            let piece = |start| area.draw(&PathElement::new([(start, y), (start + DASH, y)], style));
+            [x - 22, x + 22 - DASH].into_iter().try_for_each(piece)
+        }
         Mark::Band(color) => area.draw(&Rectangle::new([(x - 22, y - 13), (x + 22, y + 13)], color.filled())),
         Mark::Disc(color) => area.draw(&Circle::new((x, y), 10, color.filled())),
         Mark::Square(color) => area.draw(&Rectangle::new([(x - 9, y - 9), (x + 9, y + 9)], color.filled())),
@@ -177,6 +197,12 @@ pub(crate) fn mark(area: &Area<'_>, mark: Mark, (x, y): (i32, i32)) -> Result<()
             area.draw(&Polygon::new([(x, y - 13), (x + 12, y + 9), (x - 12, y + 9)], color.filled()))
         }
     }
+}
+
+/// What a panel is of, at the top of `area`.
+pub(crate) fn heading(area: &Area<'_>, text: &str) -> Result<(), DrawError> {
+    let place = (LEGEND_LEFT, LEGEND_HEIGHT as i32 / 2);
+    area.draw(&Text::new(text, place, font().pos(Pos::new(HPos::Left, VPos::Center))))
 }
 
 /// A row of marks and what they mean, at the top of `area`.

@@ -188,9 +188,9 @@ mod tests {
     }
 
     fn small() -> Small {
-        let config = PolicyConfig { hidden: vec![1], activation: Activation::Relu, ..PolicyConfig::default() };
+        let hidden = PolicyConfig { hidden: vec![1], activation: Activation::Relu, ..PolicyConfig::default() };
         let observation = Space::Box { low: vec![-1.0], high: vec![1.0] };
-        let policy = Policy::new(&config, &observation, &Space::Discrete { n: 2 }).unwrap();
+        let policy = Policy::new(&hidden, &observation, &Space::Discrete { n: 2 }).unwrap();
         let mut replay = vec![0.0; 2 * Replay::width(1, 1)];
         let mut ring = Replay::new(&mut replay, 1, 1);
         let first = Remembered { observation: &[1.0], next: &[2.0], action: &[0.0], reward: 1.0, terminated: false };
