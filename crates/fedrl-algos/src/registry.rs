@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::fast_fedpg::{FastFedPg, FastFedPgConfig};
 use crate::fedhapg_m::FedHapgM;
 use crate::fedsvrpg_m::FedSvrpgM;
-use crate::momentum::{MOST, MomentumConfig, PavgConfig};
+use crate::momentum::{MOST, MomentumConfig, PavgConfig, PersonalPart};
 use crate::value::{DdpgConfig, DdpgExperiment, DdpgName, ValueConfig, ValueExperiment, ValueLearning, ValueName};
 
 /// `[algorithm]` of an experiment: `name` chooses the rest of its keys.
@@ -156,9 +156,15 @@ impl AlgorithmConfig {
     /// `policy`. `drawn`: what is personal is drawn by every agent, and not given.
     pub fn build(&self, rounds: u32, policy: &Policy, agents: usize, drawn: bool) -> AnyAlgorithm {
         match self.clone() {
-            AlgorithmConfig::FedSvrpgM(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config, rounds)),
-            AlgorithmConfig::FedHapgM(config) => AnyAlgorithm::FedHapgM(FedHapgM::new(config, rounds)),
-            AlgorithmConfig::Pavg(config) => AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config.into(), rounds)),
+            AlgorithmConfig::FedSvrpgM(config) => {
+                AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config, rounds).with_heads(policy, drawn))
+            }
+            AlgorithmConfig::FedHapgM(config) => {
+                AnyAlgorithm::FedHapgM(FedHapgM::new(config, rounds).with_heads(policy, drawn))
+            }
+            AlgorithmConfig::Pavg(config) => {
+                AnyAlgorithm::FedSvrpgM(FedSvrpgM::new(config.into(), rounds).with_heads(policy, drawn))
+            }
             AlgorithmConfig::FastFedPg(config) => AnyAlgorithm::FastFedPg(FastFedPg::new(config)),
             AlgorithmConfig::Value(ValueExperiment { name, config }) => {
                 let algorithm = ValueLearning::new(config, name.strategy(), policy, agents);
@@ -221,6 +227,15 @@ impl AlgorithmConfig {
             AlgorithmConfig::FastFedPg(config) => config.batch,
             AlgorithmConfig::Value(experiment) => experiment.config.batch,
             AlgorithmConfig::Ddpg(experiment) => experiment.config.batch,
+        }
+    }
+
+    /// What stays with the agents, where gradients of policies are followed.
+    pub fn personal(&self) -> Option<PersonalPart> {
+        match self {
+            AlgorithmConfig::FedSvrpgM(config) | AlgorithmConfig::FedHapgM(config) => config.personal,
+            AlgorithmConfig::Pavg(config) => config.personal,
+            _ => None,
         }
     }
 

@@ -58,6 +58,14 @@ fn arithmetic_on_a_device_is_that_in_memory() {
             &x_there.combine::<Everything>(&y_there, &shared, &numbers),
         );
         assert_same(&x.less(&shared), &x_there.less(&shared));
+        // A vector of each row's own in place of one that all share.
+        let own: Vec<f32> = (0..rows * COLUMNS).map(|i| (0.3 * i as f32).sin()).collect();
+        assert_same(
+            &x.combine::<Everything>(&y, &own, &numbers),
+            &x_there.combine::<Everything>(&y_there, &own, &numbers),
+        );
+        let last = x.part(rows - 1..rows).less(&own[(rows - 1) * COLUMNS..]);
+        assert_same(&last, &x_there.less(&own).part(rows - 1..rows));
         let (mut sum, mut sum_there) = (x.clone(), x_there.clone());
         sum.add_scaled(&numbers, &y);
         sum_there.add_scaled(&numbers, &y_there);

@@ -31,7 +31,10 @@ impl Setup {
         let agents = self.agents.len() as u64;
         let layers = self.policy.widths().len() as u64;
         let policy = self.policy.parameter_count() as u64;
-        let numbers = self.values_kept().unwrap_or(3 * policy) + policy;
+        // Server's θ, θ_{r−1} and u_r, and of agents with columns of their own these and a policy each.
+        let of_gradients =
+            if self.experiment.algorithm.personal().is_some() { (4 + 4 * agents) * policy } else { 3 * policy };
+        let numbers = self.values_kept().unwrap_or(of_gradients) + policy;
         let checkpoint = numbers * NUMBER + RECORDS + layers * OF_LAYER + agents * OF_AGENT;
         let checkpoints = self.experiment.training.keep_checkpoints as u64 + OTHERS;
         Disk { checkpoint, checkpoints, total: checkpoint.saturating_mul(checkpoints) }

@@ -71,6 +71,10 @@ impl Setup {
             return Err(fail("algorithm.exact", problem.into()));
         }
         setup.check_values()?;
+        if setup.experiment.algorithm.personal().is_some() && setup.experiment.policy.hidden.is_empty() {
+            let problem = "is [], expected a layer at least: with `personal = \"head\"` it is what agents share";
+            return Err(fail("policy.hidden", problem.into()));
+        }
         Ok(setup)
     }
 

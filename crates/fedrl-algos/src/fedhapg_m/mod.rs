@@ -44,7 +44,7 @@ impl<F: Scalar> LocalDirection<F> for HessianAided {
         let alphas: Vec<F> = step.agents.iter().map(|agent| alpha(step, agent)).collect();
         let between = step.theta.combine::<Between>(step.theta, previous, &alphas);
         let estimates = &step.world.estimates;
-        let previous = estimates.repeat(previous, 1);
+        let previous = step.rows(previous);
         let Corrected { fresh, corrections } =
             estimates.hessian_corrected(&step.request(), step.theta, &between, &previous)?;
         let beta = step.all(step.config.beta);

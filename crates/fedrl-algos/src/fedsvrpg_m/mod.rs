@@ -39,7 +39,7 @@ impl<F: Scalar> LocalDirection<F> for VarianceReduced {
             let fresh = estimates.gradients(&step.request(), step.theta)?;
             return Ok(LocalUpdate { directions: fresh.gradients.clone(), fresh });
         };
-        let previous = estimates.repeat(&memory.previous, 1);
+        let previous = step.rows(&memory.previous);
         let Corrected { fresh, corrections } =
             estimates.importance_corrected(&step.request(), step.theta, &previous)?;
         let beta = step.all(step.config.beta);

@@ -5,7 +5,8 @@ use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{EngineError, Rows};
 use fedrl_federation::{AgentHalf, Answer, Answers};
 
-use super::server::{Broadcast, Memory};
+use super::personal::{divided, joined, rows};
+use super::state::{Columns, Memory};
 use super::{LocalDirection, MomentumConfig, Step};
 use crate::{Agent, AgentMetrics, Estimated, Request, Upload, World};
 
@@ -18,29 +19,35 @@ pub(super) struct LocalSteps<'a, F, D> {
 }
 
 impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, D> {
-    type Broadcast = Broadcast<F>;
-    type State = ();
-    /// Δ_i = θ_{r,K} − θ_r.
+    /// What is shared.
+    type Broadcast = Columns<F>;
+    /// What is the agent's own.
+    type State = Columns<F>;
+    /// Δ_i = θ_{r,K} − θ_r of what is shared.
     type Upload = Upload<F>;
     type Metrics = AgentMetrics;
     type Error = EngineError;
 
     fn answer(
         &self,
-        broadcast: &Broadcast<F>,
-        block: &[(&Agent<F>, &())],
+        broadcast: &Columns<F>,
+        block: &[(&Agent<F>, &Columns<F>)],
     ) -> Result<Answers<Self, Agent<F>>, EngineError> {
-        let agents: Vec<&Agent<F>> = block.iter().map(|&(agent, ())| agent).collect();
-        let mut theta = self.world.estimates.repeat(&broadcast.theta, agents.len());
+        let (agents, own): (Vec<&Agent<F>>, Vec<&Columns<F>>) = block.iter().copied().unzip();
+        let columns = broadcast.theta.len() + own[0].theta.len();
+        let start = joined(&broadcast.theta, own.iter().map(|own| own.theta.as_slice()));
+        let mut theta = rows(&*self.world.estimates, &start, columns, agents.len());
+        let memory = broadcast.memory.as_ref().map(|shared| remembered(shared, &own));
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
         let mut sizes = vec![StepSize::new(self.config); agents.len()];
 
         for k in 0..self.config.local_steps {
             let LocalSteps { world, config, round, .. } = *self;
-            let (k, memory) = (k as u32, broadcast.memory.as_ref());
+            let (k, memory) = (k as u32, memory.as_ref());
             let key = |agent: &&Agent<F>| world.key(Purpose::Training, agent.id, round).child([k, 0, 0, 0]);
             let keys: Vec<Key> = agents.iter().map(key).collect();
-            let step = LocalStep { world, config, round, k, agents: &agents, keys: &keys, theta: &theta, memory };
+            let step =
+                LocalStep { world, config, round, k, agents: &agents, keys: &keys, theta: &theta, memory, columns };
             let LocalUpdate { mut directions, fresh } = self.direction.update(&step)?;
             let norms = AgentMetrics::observe_all(&mut metrics, &fresh)?;
             if let Some(clip) = config.direction_clip {
@@ -50,14 +57,24 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
             theta.add_scaled(&eta, &directions);
         }
 
-        let deltas = theta.less(&broadcast.theta);
+        let deltas = theta.less(&start);
         let drifts = deltas.norms()?;
-        let answers = Upload::of(deltas)?.into_iter().zip(metrics).zip(drifts).map(|((upload, metrics), drift)| {
+        let answers = divided(deltas, &own)?.into_iter().zip(metrics).zip(drifts).zip(own);
+        let answers = answers.map(|((((upload, delta), metrics), drift), own)| {
             let metrics = AgentMetrics { drift, ..metrics };
-            Answer { state: (), upload, metrics }
+            Answer { state: own.advanced(delta, self.config), upload, metrics }
         });
         Ok(answers.collect())
     }
+}
+
+/// θ_{r−1} and u_r: vectors that all agents share, or where some of it is personal a row for each.
+fn remembered<F: Scalar>(shared: &Memory<F>, own: &[&Columns<F>]) -> Memory<F> {
+    let all = |vector: fn(&Memory<F>) -> &Vec<F>| {
+        let own = own.iter().map(|own| own.memory.as_ref().map_or(&[][..], |memory| vector(memory)));
+        joined(vector(shared), own)
+    };
+    Memory { previous: all(|memory| &memory.previous), direction: all(|memory| &memory.direction) }
 }
 
 /// Where a block of agents stands in its local step k: all that a direction depends on.
@@ -71,7 +88,10 @@ pub struct LocalStep<'a, F> {
     pub(crate) keys: &'a [Key],
     /// θ_{r,k}, a row per agent.
     pub(crate) theta: &'a Rows<F>,
+    /// A vector of each kind for all, or a row for every agent.
     pub(crate) memory: Option<&'a Memory<F>>,
+    /// Length of θ.
+    pub(crate) columns: usize,
 }
 
 /// What a block's local step came to.
@@ -86,6 +106,11 @@ impl<F: Scalar> LocalStep<'_, F> {
     /// The same number for every agent.
     pub(crate) fn all(&self, x: f64) -> Vec<F> {
         vec![F::from_f64(x); self.agents.len()]
+    }
+
+    /// A vector that all share as one row, or a row for every agent, where estimates are made.
+    pub(crate) fn rows(&self, numbers: &[F]) -> Rows<F> {
+        rows(&*self.world.estimates, numbers, self.columns, 1)
     }
 
     /// What is asked of the agents' environments.

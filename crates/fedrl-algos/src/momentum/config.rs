@@ -3,6 +3,7 @@
 use fedrl_core::random::Key;
 use serde::{Deserialize, Serialize};
 
+use super::personal::PersonalPart;
 use crate::estimator::Weighing;
 use crate::{Advantage, Agent, Estimator, Invalid, Request, World};
 
@@ -86,6 +87,9 @@ pub struct MomentumConfig {
     /// c: every component of a local direction u is clamped to ±min(‖g‖, c).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction_clip: Option<f64>,
+    /// What stays with the agents, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personal: Option<PersonalPart>,
 }
 
 /// Plain averaging's numbers: FedSVRPG-M's without the momentum.
@@ -125,6 +129,9 @@ pub struct PavgConfig {
     /// c: every component of a local direction u is clamped to ±min(‖g‖, c).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction_clip: Option<f64>,
+    /// What stays with the agents, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personal: Option<PersonalPart>,
 }
 
 fn one() -> usize {
@@ -149,6 +156,7 @@ impl From<PavgConfig> for MomentumConfig {
             step: config.step,
             is_clip: None,
             direction_clip: config.direction_clip,
+            personal: config.personal,
         }
     }
 }

@@ -4,7 +4,7 @@
 use fedrl_algos::fast_fedpg::{FastFedPg, FastFedPgConfig};
 use fedrl_algos::fedhapg_m::FedHapgM;
 use fedrl_algos::fedsvrpg_m::FedSvrpgM;
-use fedrl_algos::momentum::MomentumConfig;
+use fedrl_algos::momentum::{MomentumConfig, PersonalPart};
 use fedrl_algos::{
     Advantage, Agent, Algorithm, Divergence, Estimates, Estimator, Fused, OnDevice, Sampled, ServerState, World,
 };
@@ -149,6 +149,20 @@ fn fast_fedpg() {
     let batch = config.batch;
     for (path, id) in SMOOTH.into_iter().flat_map(|id| [(Path::Lanes, id), (Path::Kernels, id)]) {
         assert_same(path, id, &FastFedPg::new(config.clone()), batch, 3, 1e-4);
+    }
+}
+
+/// Rows that differ from the start, and memories of which a part is each agent's own.
+#[test]
+fn personal_heads() {
+    let config = MomentumConfig { personal: Some(PersonalPart::Head), ..variants().remove(1) };
+    let (_, policy) = world("CartPole-v1", Path::Lanes, config.batch);
+    for path in [Path::Lanes, Path::Kernels] {
+        let batch = config.batch;
+        let svrpg = FedSvrpgM::new(config.clone(), 3).with_heads(&policy, true);
+        assert_same(path, "CartPole-v1", &svrpg, batch, 3, 1e-4);
+        let hapg = FedHapgM::new(config.clone(), 3).with_heads(&policy, true);
+        assert_same(path, "CartPole-v1", &hapg, batch, 3, 1e-4);
     }
 }
 

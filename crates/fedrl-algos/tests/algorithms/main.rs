@@ -13,6 +13,7 @@ mod identities;
 mod learning;
 mod momentum;
 mod oracle;
+mod personal;
 mod support;
 mod tabular;
 mod together;

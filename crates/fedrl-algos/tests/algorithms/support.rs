@@ -78,6 +78,7 @@ pub fn config(beta: f64) -> MomentumConfig {
         step: Step::Constant,
         is_clip: None,
         direction_clip: None,
+        personal: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::compare::assert_same_run;
 use crate::support::Place;
+use crate::value::{bound, size};
 
 const NAMES: [&str; 3] = ["pfedddpg-rep", "ddpg", "fedddpg"];
 
@@ -49,6 +50,8 @@ fn every_form_trains_resumes_to_the_same_bytes_and_is_evaluated() {
         assert_eq!(rounds[3]["agents/env_steps"], serde_json::json!([40, 40]), "{name}");
         assert!(rounds[3]["agents/loss"][0].is_f64(), "{name}");
 
+        let (size, bound) = (size(&place, "whole/checkpoints/round-000004"), bound(&place));
+        assert!(size <= bound && bound < size + 12_000, "{name}: {size} and {bound}");
         let lines = place.fedrl(&["eval", "whole", "--on", "extrapolation", "--json"]).done().json();
         assert_eq!(lines[0]["greedy"], true, "{name}: without noise");
         for (variant, nearest) in lines[0]["variants"].as_array().unwrap().iter().zip([0, 1]) {

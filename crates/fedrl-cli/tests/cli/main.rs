@@ -15,6 +15,7 @@ mod env;
 mod errors;
 mod eval;
 mod family;
+mod personal;
 mod play;
 mod python;
 mod random_mdp;

@@ -54,13 +54,13 @@ fn every_algorithm_trains_and_resumes_to_the_same_bytes() {
 }
 
 /// Bytes of a checkpoint's files.
-fn size(place: &Place, checkpoint: &str) -> u64 {
+pub fn size(place: &Place, checkpoint: &str) -> u64 {
     let files = std::fs::read_dir(place.path(checkpoint)).expect("a checkpoint");
     files.map(|file| file.expect("a file").metadata().expect("a size").len()).sum()
 }
 
 /// What `fedrl doctor` says of a checkpoint's size.
-fn bound(place: &Place) -> u64 {
+pub fn bound(place: &Place) -> u64 {
     let said = place.fedrl(&["doctor", "experiment.toml", "--json"]).done().json();
     let disk = &said[0]["disk"];
     // The newest three, the best, one of an interrupt and one that is being written.

@@ -197,7 +197,7 @@ fn combined_rows<C: Combine>(
 ) {
     let i = ABSOLUTE_POS;
     if i < out.len() {
-        out[i] = C::combine::<f32>(own[i], other[i], shared[i % columns], numbers[i / columns]);
+        out[i] = C::combine::<f32>(own[i], other[i], shared[i % shared.len()], numbers[i / columns]);
     }
 }
 

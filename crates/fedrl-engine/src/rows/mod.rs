@@ -98,15 +98,16 @@ impl<F: Scalar> Rows<F> {
         }
     }
 
-    /// Every component `C` makes of those of this row and the `other`, of a vector that all rows share,
-    /// and of the row's number.
+    /// Every component `C` makes of those of this row and the `other`, of a vector that all rows share or of
+    /// as many vectors as there are rows, one after the other, and of the row's number.
     #[must_use]
     pub fn combine<C: Combine>(&self, other: &Rows<F>, shared: &[F], numbers: &[F]) -> Rows<F> {
         match (self, other) {
             (Rows::Host(rows), Rows::Host(others)) => {
                 let mut combined = rows.clone();
                 for (index, &number) in numbers.iter().enumerate() {
-                    let terms = others.row(index).iter().zip(shared);
+                    let own_or_shared = &shared[index * rows.columns() % shared.len().max(1)..];
+                    let terms = others.row(index).iter().zip(own_or_shared);
                     for (own, (&other, &shared)) in combined.row_mut(index).iter_mut().zip(terms) {
                         *own = C::combine::<F>(*own, other, shared, number);
                     }
@@ -120,7 +121,7 @@ impl<F: Scalar> Rows<F> {
         }
     }
 
-    /// Every row less a vector.
+    /// Every row less a vector that all share, or less the row's own of as many as there are rows.
     #[must_use]
     pub fn less(&self, shared: &[F]) -> Rows<F> {
         self.combine::<Difference>(self, shared, &vec![F::default(); self.rows()])
