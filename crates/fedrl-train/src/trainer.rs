@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ServerState, World};
 use fedrl_engine::Matrix;
 use fedrl_federation::Participation;
@@ -10,7 +11,7 @@ use fs_err as fs;
 
 use crate::checkpoint::{Checkpoint, CheckpointError};
 use crate::journal::{Journal, Verified};
-use crate::metrics::RoundMetrics;
+use crate::metrics::{RoundMetrics, Took};
 use crate::run_directory::{Manifest, RunDirectory, RunError};
 use crate::setup::Setup;
 use crate::state::{Best, Progress, TrainState};
@@ -187,7 +188,7 @@ impl<'a> Trainer<'a> {
         state: &TrainState<A::State>,
         journal: &Journal,
     ) -> Result<(TrainState<A::State>, RoundMetrics), TrainError> {
-        let started = Instant::now();
+        let started = Started::now();
         let config = &self.setup.experiment;
         let round = state.progress.round;
         let participation = Participation::new(config.agents.participation, config.training.seed);
@@ -199,7 +200,7 @@ impl<'a> Trainer<'a> {
         let mut progress = Progress { round: round + 1, ..state.progress.clone() };
         progress.observe(&done.reports);
         self.check(&done.state, &progress, journal)?;
-        let metrics = RoundMetrics::new(&progress, &done.reports, started.elapsed().as_secs_f64());
+        let metrics = RoundMetrics::new(&progress, &done.reports, started.took());
         Ok((TrainState { server: done.state, progress }, metrics))
     }
 
@@ -283,5 +284,23 @@ impl<'a> Trainer<'a> {
         let checkpoints = self.directory.checkpoints();
         let newest = Checkpoint::rounds(&checkpoints).ok().and_then(|rounds| rounds.last().copied());
         newest.map_or_else(|| "none".into(), |round| Checkpoint::path(&checkpoints, round).display().to_string())
+    }
+}
+
+/// When a round began.
+struct Started {
+    clock: Instant,
+    processors: Option<ProcessTime>,
+}
+
+impl Started {
+    fn now() -> Self {
+        Started { clock: Instant::now(), processors: ProcessTime::try_now().ok() }
+    }
+
+    fn took(&self) -> Took {
+        let spent = self.processors.and_then(|processors| processors.try_elapsed().ok());
+        let process_seconds = spent.map_or(f64::NAN, |spent| spent.as_secs_f64());
+        Took { seconds: self.clock.elapsed().as_secs_f64(), process_seconds }
     }
 }

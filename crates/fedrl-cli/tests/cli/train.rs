@@ -10,7 +10,7 @@ use crate::compare::assert_same_run;
 use crate::support::{Place, TINY_PARAMETERS, tiny};
 
 /// The keys of a round of an algorithm with importance weights, in their order.
-const ROUND_KEYS: [&str; 34] = [
+const ROUND_KEYS: [&str; 35] = [
     "round",
     "train/return_mean",
     "train/return_min",
@@ -44,6 +44,7 @@ const ROUND_KEYS: [&str; 34] = [
     "agents/draw_margin",
     "time/unix_seconds",
     "time/round_seconds",
+    "time/process_seconds",
     "time/agents_seconds",
 ];
 
