@@ -8,6 +8,7 @@ mod evaluation;
 mod figures;
 mod format;
 mod page;
+mod personalisation;
 mod run;
 pub mod save;
 pub mod sweep;

@@ -2,6 +2,7 @@
 
 use crate::ReportError;
 use crate::evaluation::{self, Evaluations};
+use crate::personalisation::{self, Personalisation};
 use serde::Deserialize;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,6 +17,8 @@ pub(crate) struct RunData {
     /// The completed rounds, ascending.
     pub(crate) rounds: Vec<Round>,
     pub(crate) evaluations: Evaluations,
+    /// `None` where it was not measured.
+    pub(crate) personalisation: Option<Personalisation>,
 }
 
 /// The part of the configuration that the report names.
@@ -64,6 +67,9 @@ pub(crate) struct Round {
     /// How many weights; `None` for an algorithm without importance weights.
     #[serde(rename = "importance/non_finite")]
     pub(crate) non_finite: Option<f64>,
+    /// Processor seconds of the round.
+    #[serde(rename = "time/process_seconds")]
+    pub(crate) process_seconds: Option<f64>,
     /// One entry per agent, `None` for those that did not take part.
     #[serde(rename = "agents/return", default)]
     pub(crate) agent_returns: Vec<Option<f64>>,
@@ -83,6 +89,7 @@ impl RunData {
             manifest: read_json(&run.join("manifest.json"), "a JSON object")?.unwrap_or_default(),
             rounds: read_rounds(&run.join("metrics.jsonl"))?,
             evaluations: evaluation::read(&run.join("eval"))?,
+            personalisation: personalisation::read(run)?,
         })
     }
 

@@ -139,7 +139,64 @@ fn the_first_round_that_reaches_a_return_by_hand() {
     let comparison = compare(&[slow, never]).unwrap();
     let [reach] = &comparison.reach(3.0)[..] else { panic!("one group") };
     assert_eq!((reach.runs, reach.reached, reach.rounds.mean), (2, 1, 6.0));
-    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan());
+    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan() && reach.own_episodes.mean.is_nan());
+}
+
+/// Two agents' episodes in rounds of 100 steps of each and a quarter of a second of processors. Newest ten of the
+/// first: 0 × 9 and 20 after round 1, mean 2; 20 × 10 after round 2. Of the second: eight of 10 after round 1, too
+/// few; 0, 0 and eight of 10 after round 2, mean 8; in round 3 no episode of its ends. Both: 14 after round 2, and
+/// (40 + 8) / 2 = 24 after round 3.
+#[test]
+fn episodes_that_are_recorded_are_what_a_return_is_reached_by() {
+    let runs = Runs::new();
+    let path = runs.run("a", &config("CartPole-v1", 0.2, 1).replace("count = 3", "count = 2"), &[]);
+    let round = |round: usize, returns: Value| {
+        let steps = json!({"train/env_steps": 200 * round, "time/process_seconds": 0.25});
+        let mut line = json!({"round": round, "train/return_mean": null, "agents/returns": returns});
+        line.as_object_mut().unwrap().extend(steps.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    };
+    let first = [vec![0.0; 9], vec![20.0]].concat();
+    let lines = [
+        round(1, json!([first, vec![10.0; 8]])),
+        round(2, json!([vec![20.0; 10], [0.0, 0.0]])),
+        round(3, json!([vec![40.0; 10], null])),
+    ];
+    fs::write(path.join("metrics.jsonl"), lines.concat()).unwrap();
+    let comparison = compare(&[path]).unwrap();
+    let means = |threshold| {
+        let reach = comparison.reach(threshold).remove(0);
+        [reach.rounds, reach.env_steps, reach.own_steps, reach.own_episodes, reach.process_seconds].map(|e| e.mean)
+    };
+    assert_eq!(means(14.0), [2.0, 400.0, 200.0, (20.0 + 10.0) / 2.0, 0.5]);
+    assert_eq!(means(24.0), [3.0, 600.0, 300.0, (30.0 + 10.0) / 2.0, 0.75]);
+    assert_eq!(comparison.reach(24.5)[0].reached, 0);
+}
+
+#[test]
+fn how_well_agents_are_fitted_is_averaged_over_seeds() {
+    let runs = Runs::new();
+    let fitted = |seed: u64, worst: f64, correlation: Option<f64>| {
+        let path = runs.run(&seed.to_string(), &config("CartPole-v1", 0.2, seed), &[1.0]);
+        let line = json!({"round": 1, "train/return_mean": 1.0, "time/process_seconds": worst / 4.0});
+        fs::write(path.join("metrics.jsonl"), line.to_string() + "\n").unwrap();
+        let found = json!({
+            "round": 1, "episodes": 2, "agents": [],
+            "worst": {"agent": 0, "error": worst, "low": worst, "high": worst},
+            "similarity": {"environments": [], "heads": [], "shared": [], "rank_correlation": correlation},
+        });
+        fs::write(path.join("personalisation.json"), found.to_string()).unwrap();
+        path
+    };
+    let paths = [fitted(1, 4.0, Some(0.5)), fitted(2, 8.0, Some(-0.5))];
+    let fit = compare(&paths).unwrap().groups[0].fit.unwrap();
+    assert_eq!((fit.worst_error, fit.rank_correlation), (estimate(2, 6.0, 4.0, 8.0), estimate(2, 0.0, -0.5, 0.5)));
+    assert_eq!(fit.process_seconds, estimate(2, 1.5, 1.0, 2.0));
+    let third = fitted(3, 8.0, None);
+    let all = [&paths[..], &[third]].concat();
+    assert!(compare(&all).unwrap().groups[0].fit.unwrap().rank_correlation.mean.is_nan());
+    fs::remove_file(paths[0].join("personalisation.json")).unwrap();
+    assert_eq!(compare(&all).unwrap().groups[0].fit, None);
 }
 
 #[test]

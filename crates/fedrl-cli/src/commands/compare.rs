@@ -1,7 +1,9 @@
 //! `fedrl compare`.
 
 use anyhow::Result;
-use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, PublishedOrder, Reach, compare};
+use fedrl_report::compare::{
+    Comparison, Estimate, EvaluationMeans, FitOverRuns, Group, Member, PublishedOrder, Reach, compare,
+};
 use fedrl_train::RunDirectory;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -75,7 +77,7 @@ fn text(comparison: &Comparison, reach: Option<f64>) -> String {
     });
     let returns = table(&["training return", "seeds", "final", "95 %", "area", "95 %"], rows.collect(), 1);
     let reach = reach.map(|threshold| soonness(threshold, &comparison.reach(threshold)));
-    let sections = [Some(returns), differences(groups), reach, evaluations(groups)];
+    let sections = [Some(returns), differences(groups), reach, evaluations(groups), personalisation(groups)];
     let sections: Vec<String> = sections.into_iter().flatten().chain(published::sections(comparison)).collect();
     format!("\n{}\n\n{}\n", comparison.environment, sections.join("\n\n"))
 }
@@ -103,11 +105,26 @@ fn differences(groups: &[Group]) -> Option<String> {
 /// How soon the groups reach a return.
 fn soonness(threshold: f64, groups: &[Reach]) -> String {
     let title = format!("reaches {threshold}");
-    let header = [title.as_str(), "runs that do", "rounds", "95 %", "environment steps", "95 %"];
+    let header = [
+        title.as_str(),
+        "runs that do",
+        "rounds",
+        "95 %",
+        "environment steps",
+        "95 %",
+        "own steps",
+        "95 %",
+        "own episodes",
+        "95 %",
+        "processor s",
+        "95 %",
+    ];
     let whole = |value: f64| if value.is_finite() { format!("{value:.0}") } else { none() };
     let row = |group: &Reach| {
         let of = vec![group.label.clone(), format!("{} of {}", group.reached, group.runs)];
-        [of, cells(&group.rounds, whole), cells(&group.env_steps, whole)].concat()
+        let soon = [&group.rounds, &group.env_steps, &group.own_steps, &group.own_episodes];
+        let soon = soon.into_iter().flat_map(|estimate| cells(estimate, whole));
+        of.into_iter().chain(soon).chain(cells(&group.process_seconds, number)).collect()
     };
     table(&header, groups.iter().map(row).collect(), 1)
 }
@@ -129,6 +146,28 @@ fn evaluations(groups: &[Group]) -> Option<String> {
     let row = |group: &Group| {
         let means = sets.iter().map(|(_, mean)| mean(&group.evaluation).map_or_else(none, number));
         std::iter::once(group.label.clone()).chain(means).collect()
+    };
+    Some(table(&header, groups.iter().map(row).collect(), 1))
+}
+
+/// How well the groups fit their agents, if every run of one has been looked at.
+pub(super) fn personalisation(groups: &[Group]) -> Option<String> {
+    if groups.iter().all(|group| group.fit.is_none()) {
+        return None;
+    }
+    let header = ["personalisation", "seeds", "worst error", "95 %", "rank correlation", "95 %", "processor s", "95 %"];
+    let row = |group: &Group| {
+        let of = [group.label.clone(), group.runs.len().to_string()];
+        let fit = group.fit.map_or_else(
+            || vec![none(); 6],
+            |FitOverRuns { worst_error, rank_correlation, process_seconds }| {
+                [worst_error, rank_correlation, process_seconds]
+                    .iter()
+                    .flat_map(|estimate| cells(estimate, number))
+                    .collect()
+            },
+        );
+        of.into_iter().chain(fit).collect()
     };
     Some(table(&header, groups.iter().map(row).collect(), 1))
 }

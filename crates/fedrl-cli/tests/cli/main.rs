@@ -14,6 +14,7 @@ mod env;
 mod errors;
 mod eval;
 mod family;
+mod personalisation;
 mod play;
 mod python;
 mod random_mdp;

@@ -4,6 +4,7 @@ pub(crate) mod canvas;
 mod generalisation;
 mod importance;
 mod learning;
+mod similarity;
 
 use crate::ReportError;
 use crate::run::RunData;
@@ -13,16 +14,19 @@ pub(crate) struct Figures {
     pub(crate) learning: Option<String>,
     pub(crate) importance: Option<String>,
     pub(crate) generalisation: Option<String>,
+    pub(crate) similarity: Option<String>,
 }
 
 impl Figures {
     /// Draws those for which the run has data.
     pub(crate) fn draw(run: &RunData) -> Result<Self, ReportError> {
         let named = |figure| move |source| ReportError::Draw { figure, source: Box::new(source) };
+        let similarity = run.personalisation.as_ref().map(|found| similarity::draw(&found.similarity));
         Ok(Figures {
             learning: learning::draw(&run.rounds).map_err(named("learning.svg"))?,
             importance: importance::draw(&run.rounds).map_err(named("importance.svg"))?,
             generalisation: generalisation::draw(&run.evaluations).map_err(named("generalisation.svg"))?,
+            similarity: similarity.transpose().map_err(named("similarity.svg"))?.flatten(),
         })
     }
 
@@ -32,6 +36,7 @@ impl Figures {
             ("learning.svg", &self.learning),
             ("importance.svg", &self.importance),
             ("generalisation.svg", &self.generalisation),
+            ("similarity.svg", &self.similarity),
         ];
         all.into_iter().filter_map(|(name, svg)| svg.as_deref().map(|svg| (name, svg)))
     }
