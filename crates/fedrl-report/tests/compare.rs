@@ -192,9 +192,11 @@ fn how_well_agents_are_fitted_is_averaged_over_seeds() {
     let fit = compare(&paths).unwrap().groups[0].fit.unwrap();
     assert_eq!((fit.worst_error, fit.rank_correlation), (estimate(2, 6.0, 4.0, 8.0), estimate(2, 0.0, -0.5, 0.5)));
     assert_eq!(fit.process_seconds, estimate(2, 1.5, 1.0, 2.0));
-    let third = fitted(3, 8.0, None);
+    let third = fitted(3, 30.0, None);
     let all = [&paths[..], &[third]].concat();
-    assert!(compare(&all).unwrap().groups[0].fit.unwrap().rank_correlation.mean.is_nan());
+    let fit = compare(&all).unwrap().groups[0].fit.unwrap();
+    assert_eq!((fit.worst_error.mean, fit.worst_error_median), (14.0, 8.0));
+    assert!(fit.rank_correlation.mean.is_nan());
     fs::remove_file(paths[0].join("personalisation.json")).unwrap();
     assert_eq!(compare(&all).unwrap().groups[0].fit, None);
 }

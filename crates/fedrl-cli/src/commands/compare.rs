@@ -155,21 +155,21 @@ pub(super) fn personalisation(groups: &[Group]) -> Option<String> {
     if groups.iter().all(|group| group.fit.is_none()) {
         return None;
     }
-    let header = ["personalisation", "seeds", "worst error", "95 %", "rank correlation", "95 %", "processor s", "95 %"];
+    let header = ["personalisation", "seeds", "worst error", "95 %", "median", "rank correlation", "95 %"];
+    let header = [&header[..], &["processor s", "95 %"]].concat();
     let row = |group: &Group| {
-        let of = [group.label.clone(), group.runs.len().to_string()];
-        let fit = group.fit.map_or_else(
-            || vec![none(); 6],
-            |FitOverRuns { worst_error, rank_correlation, process_seconds }| {
-                [worst_error, rank_correlation, process_seconds]
-                    .iter()
-                    .flat_map(|estimate| cells(estimate, number))
-                    .collect()
-            },
-        );
-        of.into_iter().chain(fit).collect()
+        let of = vec![group.label.clone(), group.runs.len().to_string()];
+        let fit = group.fit.map_or_else(|| vec![none(); 7], fit);
+        [of, fit].concat()
     };
     Some(table(&header, groups.iter().map(row).collect(), 1))
+}
+
+fn fit(fit: FitOverRuns) -> Vec<String> {
+    let FitOverRuns { worst_error, worst_error_median, rank_correlation, process_seconds } = fit;
+    let median = vec![number(worst_error_median)];
+    let means = [cells(&rank_correlation, number), cells(&process_seconds, number)].concat();
+    [cells(&worst_error, number), median, means].concat()
 }
 
 /// The mean and the interval.

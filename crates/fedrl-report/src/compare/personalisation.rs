@@ -1,5 +1,6 @@
 //! How well runs fit their agents, and what that costs.
 
+use fedrl_stats::quantile;
 use serde::Serialize;
 
 use super::Member;
@@ -20,6 +21,8 @@ pub struct Fit {
 pub struct FitOverRuns {
     /// Mean of the greatest error.
     pub worst_error: Estimate,
+    /// Its median: one agent whose values ran away can have an error a hundred times that of other seeds.
+    pub worst_error_median: f64,
     /// Mean of the rank correlation.
     pub rank_correlation: Estimate,
     /// Mean of the processor seconds of the training.
@@ -39,11 +42,12 @@ impl FitOverRuns {
     /// `None` unless all `runs` have been looked at.
     pub(super) fn new(runs: &[Member]) -> Option<Self> {
         let fits = runs.iter().map(|run| run.fit).collect::<Option<Vec<_>>>()?;
-        let over = |value: fn(&Fit) -> f64, of| Estimate::new(&fits.iter().map(value).collect::<Vec<_>>(), of);
+        let all = |value: fn(&Fit) -> f64| fits.iter().map(value).collect::<Vec<_>>();
         let seconds: Vec<f64> = runs.iter().map(|run| run.process_seconds).collect();
         Some(FitOverRuns {
-            worst_error: over(|fit| fit.worst_error, Of::WorstError),
-            rank_correlation: over(|fit| fit.rank_correlation, Of::RankCorrelation),
+            worst_error: Estimate::new(&all(|fit| fit.worst_error), Of::WorstError),
+            worst_error_median: quantile(&all(|fit| fit.worst_error), 0.5),
+            rank_correlation: Estimate::new(&all(|fit| fit.rank_correlation), Of::RankCorrelation),
             process_seconds: Estimate::new(&seconds, Of::ProcessSeconds),
         })
     }
