@@ -243,8 +243,8 @@ pub struct CompareArgs {
     /// The run directories.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// Also tell how soon a return of this is reached: by the mean over agents of their last ten episodes, or, where
-    /// an algorithm does not record episodes, by the training return averaged over five rounds.
+    /// Also tell how soon a return of this is reached: by the mean over agents of their last ten episodes, and by
+    /// each agent's own; or, where episodes are not recorded, by the training return averaged over five rounds.
     #[arg(long, value_name = "RETURN")]
     pub reach: Option<f64>,
     /// Draw the learning curves to this file.

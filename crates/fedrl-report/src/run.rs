@@ -73,6 +73,9 @@ pub(crate) struct Round {
     /// One entry per agent, `None` for those that did not take part.
     #[serde(rename = "agents/return", default)]
     pub(crate) agent_returns: Vec<Option<f64>>,
+    /// By agent, environment steps of the round.
+    #[serde(rename = "agents/env_steps", default)]
+    pub(crate) agent_steps: Vec<Option<f64>>,
     /// By agent, the episodes that ended in the round, `None` for agents that did not take part; empty for
     /// algorithms that do not record them.
     #[serde(rename = "agents/returns", default)]

@@ -139,38 +139,47 @@ fn the_first_round_that_reaches_a_return_by_hand() {
     let comparison = compare(&[slow, never]).unwrap();
     let [reach] = &comparison.reach(3.0)[..] else { panic!("one group") };
     assert_eq!((reach.runs, reach.reached, reach.rounds.mean), (2, 1, 6.0));
-    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan() && reach.own_episodes.mean.is_nan());
+    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan() && reach.agents.is_none());
 }
 
 /// Two agents' episodes in rounds of 100 steps of each and a quarter of a second of processors. Newest ten of the
-/// first: 0 × 9 and 20 after round 1, mean 2; 20 × 10 after round 2. Of the second: eight of 10 after round 1, too
-/// few; 0, 0 and eight of 10 after round 2, mean 8; in round 3 no episode of its ends. Both: 14 after round 2, and
-/// (40 + 8) / 2 = 24 after round 3.
+/// first: 0 × 9 and 20 after round 1, mean 2; 20 × 10 after round 2; 40 × 10 after round 3. Of the second: eight of
+/// 10 after round 1, too few; 0, 0 and eight of 10 after round 2, mean 8; it takes no part in round 3. Both: 14 after
+/// round 2, and (40 + 8) / 2 = 24 after round 3.
 #[test]
 fn episodes_that_are_recorded_are_what_a_return_is_reached_by() {
     let runs = Runs::new();
     let path = runs.run("a", &config("CartPole-v1", 0.2, 1).replace("count = 3", "count = 2"), &[]);
-    let round = |round: usize, returns: Value| {
-        let steps = json!({"train/env_steps": 200 * round, "time/process_seconds": 0.25});
-        let mut line = json!({"round": round, "train/return_mean": null, "agents/returns": returns});
-        line.as_object_mut().unwrap().extend(steps.as_object().unwrap().clone());
+    let round = |round: usize, [one, other]: [Option<Vec<f64>>; 2]| {
+        let (all, steps) = ([200, 400, 500][round - 1], [Some(100), other.as_ref().map(|_| 100)]);
+        let line = json!({
+            "round": round, "train/return_mean": null, "train/env_steps": all,
+            "time/process_seconds": 0.25, "agents/returns": [one, other], "agents/env_steps": steps,
+        });
         line.to_string() + "\n"
     };
-    let first = [vec![0.0; 9], vec![20.0]].concat();
     let lines = [
-        round(1, json!([first, vec![10.0; 8]])),
-        round(2, json!([vec![20.0; 10], [0.0, 0.0]])),
-        round(3, json!([vec![40.0; 10], null])),
+        round(1, [Some([vec![0.0; 9], vec![20.0]].concat()), Some(vec![10.0; 8])]),
+        round(2, [Some(vec![20.0; 10]), Some(vec![0.0, 0.0])]),
+        round(3, [Some(vec![40.0; 10]), None]),
     ];
     fs::write(path.join("metrics.jsonl"), lines.concat()).unwrap();
     let comparison = compare(&[path]).unwrap();
-    let means = |threshold| {
+    let all = |threshold| {
         let reach = comparison.reach(threshold).remove(0);
-        [reach.rounds, reach.env_steps, reach.own_steps, reach.own_episodes, reach.process_seconds].map(|e| e.mean)
+        [reach.rounds, reach.env_steps, reach.process_seconds].map(|estimate| estimate.mean)
     };
-    assert_eq!(means(14.0), [2.0, 400.0, 200.0, (20.0 + 10.0) / 2.0, 0.5]);
-    assert_eq!(means(24.0), [3.0, 600.0, 300.0, (30.0 + 10.0) / 2.0, 0.75]);
-    assert_eq!(comparison.reach(24.5)[0].reached, 0);
+    assert_eq!((all(14.0), all(24.0)), ([2.0, 400.0, 0.5], [3.0, 500.0, 0.75]));
+    let own = |threshold| {
+        let own = comparison.reach(threshold).remove(0).agents.unwrap();
+        (own.reached, own.agents, own.steps.mean, own.episodes.mean)
+    };
+    // The first agent alone; both after round 2; the first after round 1 with ten episodes, the second after round 2
+    // with as many.
+    assert_eq!(own(14.0), (1, 2, 200.0, 20.0));
+    assert_eq!(own(8.0), (2, 2, 200.0, 15.0));
+    assert_eq!(own(2.0), (2, 2, 150.0, 10.0));
+    assert!(comparison.reach(40.5)[0].reached == 0 && own(40.5).0 == 0 && own(40.5).2.is_nan());
 }
 
 #[test]

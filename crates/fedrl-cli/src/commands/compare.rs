@@ -102,31 +102,28 @@ fn differences(groups: &[Group]) -> Option<String> {
     Some(table(&header, others.iter().map(row).collect(), 1))
 }
 
-/// How soon the groups reach a return.
+/// How soon the groups reach a return; and their agents, each by itself, where that is known of all.
 fn soonness(threshold: f64, groups: &[Reach]) -> String {
     let title = format!("reaches {threshold}");
-    let header = [
-        title.as_str(),
-        "runs that do",
-        "rounds",
-        "95 %",
-        "environment steps",
-        "95 %",
-        "own steps",
-        "95 %",
-        "own episodes",
-        "95 %",
-        "processor s",
-        "95 %",
-    ];
-    let whole = |value: f64| if value.is_finite() { format!("{value:.0}") } else { none() };
+    let header = [title.as_str(), "runs that do", "rounds", "95 %", "environment steps", "95 %", "processor s", "95 %"];
     let row = |group: &Reach| {
         let of = vec![group.label.clone(), format!("{} of {}", group.reached, group.runs)];
-        let soon = [&group.rounds, &group.env_steps, &group.own_steps, &group.own_episodes];
-        let soon = soon.into_iter().flat_map(|estimate| cells(estimate, whole));
-        of.into_iter().chain(soon).chain(cells(&group.process_seconds, number)).collect()
+        let soon = [cells(&group.rounds, whole), cells(&group.env_steps, whole)].concat();
+        [of, soon, cells(&group.process_seconds, number)].concat()
     };
-    table(&header, groups.iter().map(row).collect(), 1)
+    let runs = table(&header, groups.iter().map(row).collect(), 1);
+    own_soonness(&title, groups).map_or(runs.clone(), |agents| format!("{runs}\n\n{agents}"))
+}
+
+/// How soon agents do.
+fn own_soonness(title: &str, groups: &[Reach]) -> Option<String> {
+    let row = |group: &Reach| {
+        let own = group.agents?;
+        let of = vec![group.label.clone(), format!("{} of {}", own.reached, own.agents)];
+        Some([of, cells(&own.steps, whole), cells(&own.episodes, whole)].concat())
+    };
+    let rows = groups.iter().map(row).collect::<Option<Vec<_>>>()?;
+    Some(table(&[title, "agents that do", "own steps", "95 %", "own episodes", "95 %"], rows, 1))
 }
 
 /// The evaluations that every run has, if there are any.
@@ -181,6 +178,10 @@ pub(super) fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String
 
 pub(super) fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.2}") } else { none() }
+}
+
+fn whole(value: f64) -> String {
+    if value.is_finite() { format!("{value:.0}") } else { none() }
 }
 
 pub(super) fn signed(value: f64) -> String {

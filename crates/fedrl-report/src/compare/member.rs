@@ -3,7 +3,7 @@
 use super::groups::Settings;
 use super::personalisation::Fit;
 use super::published::{LastEpisodes, Published};
-use super::reach::{Standing, standings};
+use super::reach::Course;
 use crate::evaluation::{Evaluations, VariantSet};
 use crate::run::{Round, RunData};
 use crate::{Incomparable, ReportError};
@@ -43,9 +43,9 @@ pub struct Member {
     /// Round and mean return, ascending; NaN where it was not finite.
     #[serde(skip)]
     pub(super) curve: Vec<(u64, f64)>,
-    /// Where it stands after each round.
+    /// Where it and its agents stand after each round.
     #[serde(skip)]
-    pub(super) standings: Vec<Standing>,
+    pub(super) course: Course,
 }
 
 fn display<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -161,7 +161,7 @@ impl Candidate {
                 curve,
                 fit,
                 process_seconds: data.rounds.iter().map(|round| round.process_seconds.unwrap_or(f64::NAN)).sum(),
-                standings: standings(&data.rounds, data.config.agents.count),
+                course: Course::new(&data.rounds, data.config.agents.count),
             },
         })
     }

@@ -18,7 +18,7 @@ pub use estimate::Estimate;
 pub use member::{EvaluationMeans, Member};
 pub use personalisation::{Fit, FitOverRuns};
 pub use published::{LAST_EPISODES, LastEpisodes, LastEpisodesOverRuns, Published, PublishedOrder, Verdict};
-pub use reach::{NEWEST_EPISODES, Reach, SMOOTHED};
+pub use reach::{NEWEST_EPISODES, OwnReach, Reach, SMOOTHED};
 
 use crate::{Incomparable, ReportError, save};
 use estimate::Of;

@@ -1,10 +1,10 @@
-//! How soon runs reach a return.
+//! How soon runs, and their agents, reach a return.
 
 use fedrl_stats::mean;
 use serde::Serialize;
 
 use super::estimate::{Estimate, Of};
-use super::{Comparison, Member};
+use super::{Comparison, Group, Member};
 use crate::run::Round;
 
 /// Rounds over which a training return is averaged before it is compared with a threshold, for algorithms that do
@@ -26,15 +26,29 @@ pub struct Reach {
     pub rounds: Estimate,
     /// Environment steps of all agents until then, over those that do.
     pub env_steps: Estimate,
-    /// The same of one agent: those of all over the number of agents.
-    pub own_steps: Estimate,
-    /// Episodes of one agent until then; unknown for algorithms that do not record them.
-    pub own_episodes: Estimate,
-    /// Processor seconds until then.
+    /// Processor seconds until then, over those that do.
     pub process_seconds: Estimate,
+    /// How soon agents do, each by itself, where their episodes are recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<OwnReach>,
 }
 
-/// Where a run stands at the end of a round.
+/// How soon agents reach a return, each by its own last [`NEWEST_EPISODES`]. Unlike a mean over agents, which
+/// fluctuates less the more there are and meets a high return by chance later, it can be compared between runs of
+/// few and of many.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct OwnReach {
+    /// Agents of all runs.
+    pub agents: usize,
+    /// Of which reach it at all.
+    pub reached: usize,
+    /// Environment steps of an agent until it does, averaged over those of a run that do.
+    pub steps: Estimate,
+    /// Its episodes until then.
+    pub episodes: Estimate,
+}
+
+/// Where a run stands after a round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
     /// Counted from 1.
@@ -43,53 +57,66 @@ pub(super) struct Standing {
     measure: f64,
     /// Environment steps of all agents so far.
     env_steps: f64,
-    /// The same of one agent.
-    own_steps: f64,
-    /// Episodes of one agent so far; NaN where they are not recorded.
-    own_episodes: f64,
     /// Processor seconds so far.
     process_seconds: f64,
 }
 
-/// Where a run of so many `agents` stands after each of `rounds`.
-///
-/// Rounds of agents that record episodes may be shorter than an episode, so that their returns say little: of every
-/// agent its [`NEWEST_EPISODES`] count, whatever rounds they ended in, once it has so many.
-pub(super) fn standings(rounds: &[Round], agents: usize) -> Vec<Standing> {
-    let recorded = rounds.iter().any(|round| !round.episode_returns.is_empty());
-    let mut episodes = vec![Vec::new(); if recorded { agents } else { 0 }];
-    let mut seconds = 0.0;
-    let mut standings = Vec::with_capacity(rounds.len());
-    for (index, round) in rounds.iter().enumerate() {
-        for (all, ended) in episodes.iter_mut().zip(&round.episode_returns) {
-            all.extend(ended.iter().flatten().map(|value| value.unwrap_or(f64::NAN)));
-        }
-        seconds += round.process_seconds.unwrap_or(f64::NAN);
-        let env_steps = round.env_steps.unwrap_or(f64::NAN);
-        let lived: Vec<f64> = episodes.iter().map(|all| all.len() as f64).collect();
-        standings.push(Standing {
-            round: round.round,
-            measure: if recorded { newest(&episodes) } else { smoothed(&rounds[..=index]) },
-            env_steps,
-            own_steps: env_steps / agents as f64,
-            own_episodes: mean(&lived),
-            process_seconds: seconds,
-        });
-    }
-    standings
+/// Where an agent stands after a round.
+#[derive(Debug, Clone, Copy)]
+struct OwnStanding {
+    /// The mean of its newest episodes; NaN while it has too few.
+    measure: f64,
+    /// Its environment steps so far.
+    steps: f64,
+    /// Its episodes so far.
+    episodes: usize,
 }
 
-/// The mean over agents of the mean of each one's newest episodes; NaN while one of them has too few.
-fn newest(episodes: &[Vec<f64>]) -> f64 {
-    let of = |all: &Vec<f64>| all.len().checked_sub(NEWEST_EPISODES).map_or(f64::NAN, |first| mean(&all[first..]));
-    mean(&episodes.iter().map(of).collect::<Vec<_>>())
+/// Where a run and its agents stand, round by round.
+#[derive(Debug, Clone)]
+pub(super) struct Course {
+    run: Vec<Standing>,
+    /// By agent; empty where episodes are not recorded.
+    agents: Vec<Vec<OwnStanding>>,
+}
+
+impl Course {
+    /// The course of a run of so many `agents`.
+    ///
+    /// Rounds of agents that record episodes may be shorter than an episode, so that their returns say little: of
+    /// every agent its newest episodes count, whatever rounds they ended in.
+    pub(super) fn new(rounds: &[Round], agents: usize) -> Self {
+        let recorded = rounds.iter().any(|round| !round.episode_returns.is_empty());
+        let agents: Vec<_> = (0..if recorded { agents } else { 0 }).map(|agent| of_agent(rounds, agent)).collect();
+        let mut process_seconds = 0.0;
+        let standing = |(index, round): (usize, &Round)| {
+            process_seconds += round.process_seconds.unwrap_or(f64::NAN);
+            let own = || agents.iter().map(|agent| agent[index].measure).collect::<Vec<_>>();
+            let measure = if recorded { mean(&own()) } else { smoothed(&rounds[..=index]) };
+            let env_steps = round.env_steps.unwrap_or(f64::NAN);
+            Standing { round: round.round, measure, env_steps, process_seconds }
+        };
+        Course { run: rounds.iter().enumerate().map(standing).collect(), agents }
+    }
+}
+
+fn of_agent(rounds: &[Round], agent: usize) -> Vec<OwnStanding> {
+    let (mut returns, mut steps) = (Vec::new(), 0.0);
+    let standing = |round: &Round| {
+        let ended = round.episode_returns.get(agent).into_iter().flatten().flatten();
+        returns.extend(ended.map(|value| value.unwrap_or(f64::NAN)));
+        steps += round.agent_steps.get(agent).copied().flatten().unwrap_or(0.0);
+        let first = returns.len().checked_sub(NEWEST_EPISODES);
+        let measure = first.map_or(f64::NAN, |first| mean(&returns[first..]));
+        OwnStanding { measure, steps, episodes: returns.len() }
+    };
+    rounds.iter().map(standing).collect()
 }
 
 /// The training return averaged over the last rounds; NaN while there are too few.
 fn smoothed(rounds: &[Round]) -> f64 {
-    let returns =
-        |rounds: &[Round]| rounds.iter().map(|round| round.return_mean.unwrap_or(f64::NAN)).collect::<Vec<_>>();
-    rounds.len().checked_sub(SMOOTHED).map_or(f64::NAN, |first| mean(&returns(&rounds[first..])))
+    let last = rounds.len().checked_sub(SMOOTHED).map_or(&[][..], |first| &rounds[first..]);
+    mean(&last.iter().map(|round| round.return_mean.unwrap_or(f64::NAN)).collect::<Vec<_>>())
 }
 
 impl Comparison {
@@ -97,22 +124,44 @@ impl Comparison {
     /// [`NEWEST_EPISODES`] episodes is at least that; where episodes are not recorded, the training return averaged
     /// over the last [`SMOOTHED`] rounds.
     pub fn reach(&self, threshold: f64) -> Vec<Reach> {
-        let group = |group: &super::Group| {
-            let first = |run: &Member| run.standings.iter().find(|standing| standing.measure >= threshold).copied();
-            let reached: Vec<Standing> = group.runs.iter().filter_map(first).collect();
-            let over =
-                |value: fn(&Standing) -> f64, of| Estimate::new(&reached.iter().map(value).collect::<Vec<_>>(), of);
-            Reach {
-                label: group.label.clone(),
-                runs: group.runs.len(),
-                reached: reached.len(),
-                rounds: over(|standing| standing.round as f64, Of::Rounds),
-                env_steps: over(|standing| standing.env_steps, Of::EnvSteps),
-                own_steps: over(|standing| standing.own_steps, Of::OwnSteps),
-                own_episodes: over(|standing| standing.own_episodes, Of::OwnEpisodes),
-                process_seconds: over(|standing| standing.process_seconds, Of::ProcessSecondsUntil),
-            }
+        self.groups.iter().map(|group| Reach::new(group, threshold)).collect()
+    }
+}
+
+impl Reach {
+    fn new(group: &Group, threshold: f64) -> Self {
+        let first = |run: &Member| run.course.run.iter().find(|standing| standing.measure >= threshold).copied();
+        let reached: Vec<Standing> = group.runs.iter().filter_map(first).collect();
+        let over = |value: fn(&Standing) -> f64, of| Estimate::new(&reached.iter().map(value).collect::<Vec<_>>(), of);
+        let recorded = group.runs.iter().all(|run| !run.course.agents.is_empty());
+        Reach {
+            label: group.label.clone(),
+            runs: group.runs.len(),
+            reached: reached.len(),
+            rounds: over(|standing| standing.round as f64, Of::Rounds),
+            env_steps: over(|standing| standing.env_steps, Of::EnvSteps),
+            process_seconds: over(|standing| standing.process_seconds, Of::ProcessSecondsUntil),
+            agents: recorded.then(|| OwnReach::new(&group.runs, threshold)),
+        }
+    }
+}
+
+impl OwnReach {
+    fn new(runs: &[Member], threshold: f64) -> Self {
+        let first = |agent: &Vec<OwnStanding>| agent.iter().find(|standing| standing.measure >= threshold).copied();
+        let arrivals = |run: &Member| run.course.agents.iter().filter_map(first).collect::<Vec<_>>();
+        let runs_agents = runs.iter().map(|run| run.course.agents.len()).sum();
+        let reached: Vec<Vec<OwnStanding>> = runs.iter().map(arrivals).collect();
+        let over = |value: fn(&OwnStanding) -> f64, of| {
+            let somebody = reached.iter().filter(|run| !run.is_empty());
+            let means = somebody.map(|run| mean(&run.iter().map(value).collect::<Vec<_>>()));
+            Estimate::new(&means.collect::<Vec<_>>(), of)
         };
-        self.groups.iter().map(group).collect()
+        OwnReach {
+            agents: runs_agents,
+            reached: reached.iter().map(Vec::len).sum(),
+            steps: over(|standing| standing.steps, Of::OwnSteps),
+            episodes: over(|standing| standing.episodes as f64, Of::OwnEpisodes),
+        }
     }
 }
