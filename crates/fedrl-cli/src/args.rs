@@ -55,7 +55,7 @@ pub enum Command {
     /// seeds; two or three seeds give the range.
     ///
     /// Where all runs have a `personalisation.json`, the worst error of any agent's action values stands beside the
-    /// processor seconds of the training, those of all threads of its process: train runs one at a time for it.
+    /// processor seconds of the training, of all threads; nobody knows them of trainings side by side.
     ///
     /// Where an experiment has a section `[published]`, every group is shown by the mean return of each
     /// agent's last 50 episodes (mean, variance and median over agents), beside the published numbers,

@@ -12,8 +12,8 @@ use crate::state::Progress;
 pub struct Took {
     /// On the clock.
     pub seconds: f64,
-    /// Of processors, all threads of the process together: with other runs in the same process theirs, too. NaN
-    /// where the system does not tell.
+    /// Of processors, all threads of the process together. NaN where the system does not tell, and where other
+    /// trainings go on in the same process, whose they would be, too.
     pub process_seconds: f64,
 }
 

@@ -1,6 +1,6 @@
 //! Training: a fold over rounds.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
@@ -128,6 +128,7 @@ impl<'a> Trainer<'a> {
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         let _lock = self.directory.lock()?;
+        let _training = UnderWay::begin();
         // Everything is read and verified before anything is cut back.
         let round = from.as_ref().map(|checkpoint| checkpoint.header.progress.round);
         let journal = Verified::read(self.directory, round.unwrap_or(0))?;
@@ -287,19 +288,44 @@ impl<'a> Trainer<'a> {
     }
 }
 
+/// Trainings under way in this process: what its processors do, they do for all of them.
+static TRAININGS: AtomicUsize = AtomicUsize::new(0);
+
+/// A training under way.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> Self {
+        TRAININGS.fetch_add(1, Ordering::Relaxed);
+        UnderWay
+    }
+
+    fn alone() -> bool {
+        TRAININGS.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        TRAININGS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// When a round began.
 struct Started {
     clock: Instant,
+    /// Nothing where they cannot be told apart from those of other trainings.
     processors: Option<ProcessTime>,
 }
 
 impl Started {
     fn now() -> Self {
-        Started { clock: Instant::now(), processors: ProcessTime::try_now().ok() }
+        let processors = UnderWay::alone().then(|| ProcessTime::try_now().ok()).flatten();
+        Started { clock: Instant::now(), processors }
     }
 
     fn took(&self) -> Took {
-        let spent = self.processors.and_then(|processors| processors.try_elapsed().ok());
+        let spent = self.processors.filter(|_| UnderWay::alone()).and_then(|spent| spent.try_elapsed().ok());
         let process_seconds = spent.map_or(f64::NAN, |spent| spent.as_secs_f64());
         Took { seconds: self.clock.elapsed().as_secs_f64(), process_seconds }
     }

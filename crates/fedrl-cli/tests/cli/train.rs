@@ -117,6 +117,7 @@ fn every_round_is_one_object_with_every_metric() {
     let mut steps = 0;
     for (index, metrics) in rounds.iter().enumerate() {
         assert_eq!(keys(metrics), ROUND_KEYS);
+        assert!(metrics["time/process_seconds"].as_f64() > Some(0.0), "a training alone");
         assert_eq!(metrics["round"], index + 1);
         for key in ROUND_KEYS.iter().filter(|key| key.starts_with("agents/") || **key == "time/agents_seconds") {
             let row = metrics[*key].as_array().unwrap();

@@ -25,7 +25,7 @@ pub struct FitOverRuns {
     pub worst_error_median: f64,
     /// Mean of the rank correlation.
     pub rank_correlation: Estimate,
-    /// Mean of the processor seconds of the training.
+    /// Mean of the processor seconds of the training; unknown of trainings that went on side by side.
     pub process_seconds: Estimate,
 }
 
