@@ -27,6 +27,14 @@ pub enum Family {
     },
     /// `{ values = [0.1, 0.2] }`: one after the other.
     Values(Vec<f64>),
+    /// `{ cycle = [0.36, 0.42] }`: these values over and over: every agent has twins once there are more
+    /// agents than values.
+    Cycle {
+        /// The values, one at least.
+        values: Vec<f64>,
+        /// How many, where nothing else says so.
+        count: Option<usize>,
+    },
     /// `"seed"`: the experiment's seed; `"index"`: the variant's number, from 0; or one of the words
     /// that the parameter knows.
     Word(String),
@@ -56,7 +64,10 @@ impl Family {
         match self {
             Family::Constant(_) | Family::Word(_) => None,
             Family::Values(values) => Some(values.len()),
-            Family::Linspace { count, .. } | Family::Uniform { count, .. } | Family::Normal { count, .. } => *count,
+            Family::Linspace { count, .. }
+            | Family::Cycle { count, .. }
+            | Family::Uniform { count, .. }
+            | Family::Normal { count, .. } => *count,
         }
     }
 
@@ -82,6 +93,7 @@ impl Family {
                 _ => return None,
             },
             Family::Values(ref values) => values.clone(),
+            Family::Cycle { ref values, .. } => values.iter().copied().cycle().take(n).collect(),
             Family::Linspace { low, .. } if n == 1 => vec![low],
             Family::Linspace { low, high, .. } => {
                 // Weighted so that both ends are met exactly.
@@ -247,6 +259,10 @@ mod tests {
         assert_eq!(lengths("length = { linspace = [1.0, 2.0] }", Some(3)), Ok(vec![1.0, 1.5, 2.0]));
         assert_eq!(lengths("length = { linspace = [1.0, 2.0], count = 2 }", None), Ok(vec![1.0, 2.0]));
         assert_eq!(lengths("length = { values = [0.1, 2] }", None), Ok(vec![0.1, 2.0]));
+        let cycle = "length = { cycle = [0.36, 0.42] }";
+        assert_eq!(lengths(cycle, Some(5)), Ok(vec![0.36, 0.42, 0.36, 0.42, 0.36]));
+        assert_eq!(lengths(cycle, Some(1)), Ok(vec![0.36]));
+        assert_eq!(lengths("length = { cycle = [1, 2], count = 3 }", None), Ok(vec![1.0, 2.0, 1.0]));
         assert_eq!(lengths("length = 3", Some(2)), Ok(vec![3.0, 3.0]));
         assert_eq!(lengths("length = 3", None), Ok(vec![3.0]));
         assert_eq!(lengths("length = \"seed\"", Some(2)), Ok(vec![5.0, 5.0]));
@@ -284,6 +300,9 @@ mod tests {
         assert!(error("length = true", None).contains("expected a number, a word, { linspace"));
         assert!(error("length = \"sed\"", None).contains("unknown value `sed`; did you mean `seed`?"));
         assert!(error("length = { values = [] }", None).contains("no values"));
+        assert!(error("length = { cycle = [] }", Some(2)).contains("`cycle` has no values"));
+        assert!(error("length = { cycle = [1, 2] }", None).contains("add `count = 5`"));
+        assert!(error("length = { cycle = [1, 2], count = 3 }", Some(4)).contains("gives 3 values, expected 4"));
         assert!(error("length = { linspace = [1, 2] }", None).contains("add `count = 5`"));
         assert_eq!(
             error("length = { values = [1, 2] }", Some(3)),
@@ -297,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_family_survives_being_written_and_read(low in -5.0..5.0f64, width in 0.0..5.0f64, n in 1usize..9, form in 0..6) {
+        fn a_family_survives_being_written_and_read(low in -5.0..5.0f64, width in 0.0..5.0f64, n in 1usize..9, form in 0..7) {
             let count = Some(n);
             let high = low + width;
             let family = match form {
@@ -306,6 +325,7 @@ mod tests {
                 2 => Family::Values(vec![low; n]),
                 3 => Family::Uniform { low, high, count: None },
                 4 => Family::Word("seed".into()),
+                5 => Family::Cycle { values: vec![low, high], count: (n > 4).then_some(n) },
                 _ => Family::Normal { mean: low, deviation: width, count },
             };
             let set = VariantSet([("length".to_string(), family)].into());

@@ -33,6 +33,15 @@ pub enum Command {
     /// Of a folder of seeds, made by `fedrl train --runs N`, every run is adapted; means are then over the runs, each
     /// of which counts once, and intervals, too. Two or three runs give the range.
     Adapt(AdaptArgs),
+    /// How well the policies of a run's agents, or of many runs', are fitted to them.
+    ///
+    /// For runs of algorithms that learn action values. Of every agent: how far its action values are from what
+    /// its greedy policy earns in its environment, the mean square over the states of its episodes; the worst of
+    /// these is Eq. 56 of "On the Linear Speedup of Personalized Federated Reinforcement Learning with Shared
+    /// Representations" (2025). Of every two agents: how alike their environments, their heads and the layers
+    /// before them are. Written to `personalisation.json` in the run directory, whence `fedrl report` and
+    /// `fedrl compare` have it.
+    Personalisation(PersonalisationArgs),
     /// Animate an episode in each of several variants, side by side, as a GIF.
     ///
     /// Of a run: the episode number N of those that `fedrl eval` evaluates on the CPU, in every variant
@@ -47,6 +56,9 @@ pub enum Command {
     /// compared to the first. `final` is the mean training return over the last tenth of a run's
     /// rounds, `area` that over all of them. Intervals are 95 % bootstrap intervals of the mean over
     /// seeds; two or three seeds give the range.
+    ///
+    /// Where all runs have a `personalisation.json`, the worst error of any agent's action values stands beside the
+    /// processor seconds of the training, of all threads; nobody knows them of trainings side by side.
     ///
     /// Where an experiment has a section `[published]`, every group is shown by the mean return of each
     /// agent's last 50 episodes (mean, variance and median over agents), beside the published numbers,
@@ -167,6 +179,20 @@ pub struct AdaptArgs {
     pub output: OutputArgs,
 }
 
+/// `fedrl personalisation`.
+#[derive(Debug, clap::Args)]
+pub struct PersonalisationArgs {
+    /// The run directory, or a folder of many runs.
+    #[arg(value_name = "RUN|FOLDER")]
+    pub run: PathBuf,
+    /// Of a run: latest, best, or a round that has a checkpoint [default: latest].
+    #[arg(long)]
+    pub checkpoint: Option<String>,
+    /// How much is said.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// `fedrl play`.
 #[derive(Debug, clap::Args)]
 pub struct PlayArgs {
@@ -220,7 +246,8 @@ pub struct CompareArgs {
     /// The run directories.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// Also tell how soon the training return, averaged over five rounds, reaches this.
+    /// Also tell how soon a return of this is reached: by the mean over agents of their last ten episodes, and by
+    /// each agent's own; or, where episodes are not recorded, by the training return averaged over five rounds.
     #[arg(long, value_name = "RETURN")]
     pub reach: Option<f64>,
     /// Draw the learning curves to this file.

@@ -32,7 +32,7 @@ use fused::{Fused, Lane, Outcome};
 pub use device::{Adapter, DeviceChoice, DeviceError, Selection, adapters, select};
 pub use matrix::Matrix;
 pub use pass::Pass;
-pub use rollout::{EpisodicReplica, Mode, Replica};
+pub use rollout::{EpisodicReplica, Mode, Replica, reset_draws};
 pub use rows::{Combine, Row, Rows, norm};
 pub use trajectory::{Trajectories, Trajectory};
 

@@ -122,8 +122,9 @@ impl<'a, F: Precision> Lane<'a, F> {
     }
 }
 
-/// Uniform draws of a reset.
-pub(crate) fn reset_draws<F: Precision>(key: Key, trajectory: usize, count: usize) -> Vec<F> {
+/// Uniform draws of the reset of trajectory number `trajectory` under a replica's key: what anybody begins with
+/// who wants to live an episode of [`crate::Engine::episodes`] by other means.
+pub fn reset_draws<F: Precision>(key: Key, trajectory: usize, count: usize) -> Vec<F> {
     let word = |i: usize| {
         let block = draw(key, trajectory, 0, i / 4, RESET);
         F::unit([block.a, block.b, block.c, block.d][i % 4])

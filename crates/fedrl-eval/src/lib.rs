@@ -2,6 +2,7 @@
 
 mod actors;
 pub mod adapt;
+pub mod personalisation;
 
 use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::fused::Outcome;

@@ -9,6 +9,7 @@ mod evaluation;
 mod figures;
 mod format;
 mod page;
+mod personalisation;
 mod run;
 pub mod save;
 pub mod sweep;

@@ -4,6 +4,7 @@ use crate::ReportError;
 use crate::evaluation::{Evaluation, VariantSet};
 use crate::figures::Figures;
 use crate::format::{NONE, bytes, count, measured, plain};
+use crate::personalisation::Personalisation;
 use crate::run::{Round, RunData};
 use askama::Template;
 
@@ -21,6 +22,7 @@ pub(crate) fn render(run: &RunData, figures: &Figures) -> Result<String, ReportE
         figures,
         parameter: run.evaluations.single_parameter(),
         tables: tables(run),
+        fit: run.personalisation.as_ref().map(fit),
         config: &run.config_text,
         manifest: manifest(run),
     };
@@ -42,6 +44,8 @@ struct Page<'a> {
     /// The one parameter that varies, if it is one.
     parameter: Option<&'a str>,
     tables: Vec<Table>,
+    /// How well policies fit their agents, where it was measured.
+    fit: Option<Fit>,
     config: &'a str,
     manifest: Vec<(&'a str, String)>,
 }
@@ -76,6 +80,21 @@ struct Row {
     mean: String,
     interval: String,
     episodes: u64,
+}
+
+struct Fit {
+    summary: String,
+    correlation: String,
+    parameters: Vec<String>,
+    rows: Vec<FitRow>,
+}
+
+struct FitRow {
+    agent: usize,
+    parameters: Vec<String>,
+    /// Earned, estimated, the mean square of the difference.
+    numbers: [String; 3],
+    interval: String,
 }
 
 fn facts(run: &RunData) -> Vec<Fact> {
@@ -144,6 +163,31 @@ fn content(run: &RunData, set: VariantSet, evaluation: &Evaluation) -> TableCont
         measured(evaluation.cvar),
     );
     TableContent { summary, parameters, rows }
+}
+
+fn fit(found: &Personalisation) -> Fit {
+    let mut parameters: Vec<String> = found.agents.iter().flat_map(|agent| agent.parameters.keys().cloned()).collect();
+    parameters.sort();
+    parameters.dedup();
+    let rows = found.agents.iter().map(|agent| FitRow {
+        agent: agent.agent,
+        parameters: parameters
+            .iter()
+            .map(|name| agent.parameters.get(name).map_or(NONE.into(), |value| plain(*value)))
+            .collect(),
+        numbers: [agent.value, agent.estimate, agent.error].map(measured),
+        interval: format!("{} to {}", measured(agent.low), measured(agent.high)),
+    });
+    let rows = rows.collect();
+    let (round, episodes, worst) = (found.round, found.episodes, &found.worst);
+    let summary = format!(
+        "After round {round}, {episodes} greedy episodes each: the worst error is agent {}’s, {} ({} to {}).",
+        worst.agent,
+        measured(worst.error),
+        measured(worst.low),
+        measured(worst.high),
+    );
+    Fit { summary, correlation: measured(found.similarity.rank_correlation), parameters, rows }
 }
 
 fn manifest(run: &RunData) -> Vec<(&str, String)> {

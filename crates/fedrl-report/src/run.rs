@@ -3,6 +3,7 @@
 use crate::ReportError;
 use crate::adaptation::{self, Adaptation};
 use crate::evaluation::{self, Evaluations};
+use crate::personalisation::{self, Personalisation};
 use serde::Deserialize;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -19,6 +20,8 @@ pub(crate) struct RunData {
     pub(crate) evaluations: Evaluations,
     /// By the names of their files.
     pub(crate) adaptations: Vec<Adaptation>,
+    /// `None` where it was not measured.
+    pub(crate) personalisation: Option<Personalisation>,
 }
 
 /// The part of the configuration that the report names.
@@ -67,9 +70,15 @@ pub(crate) struct Round {
     /// How many weights; `None` for an algorithm without importance weights.
     #[serde(rename = "importance/non_finite")]
     pub(crate) non_finite: Option<f64>,
+    /// Processor seconds of the round.
+    #[serde(rename = "time/process_seconds")]
+    pub(crate) process_seconds: Option<f64>,
     /// One entry per agent, `None` for those that did not take part.
     #[serde(rename = "agents/return", default)]
     pub(crate) agent_returns: Vec<Option<f64>>,
+    /// By agent, environment steps of the round.
+    #[serde(rename = "agents/env_steps", default)]
+    pub(crate) agent_steps: Vec<Option<f64>>,
     /// By agent, the episodes that ended in the round, `None` for agents that did not take part; empty for
     /// algorithms that do not record them.
     #[serde(rename = "agents/returns", default)]
@@ -87,6 +96,7 @@ impl RunData {
             rounds: read_rounds(&run.join("metrics.jsonl"))?,
             evaluations: evaluation::read(&run.join("eval"))?,
             adaptations: adaptation::read(&run.join("adapt"))?,
+            personalisation: personalisation::read(run)?,
         })
     }
 

@@ -139,7 +139,75 @@ fn the_first_round_that_reaches_a_return_by_hand() {
     let comparison = compare(&[slow, never]).unwrap();
     let [reach] = &comparison.reach(3.0)[..] else { panic!("one group") };
     assert_eq!((reach.runs, reach.reached, reach.rounds.mean), (2, 1, 6.0));
-    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan());
+    assert!(comparison.reach(4.5)[0].rounds.mean.is_nan() && reach.agents.is_none());
+}
+
+/// Two agents' episodes in rounds of 100 steps of each and a quarter of a second of processors. Newest ten of the
+/// first: 0 × 9 and 20 after round 1, mean 2; 20 × 10 after round 2; 40 × 10 after round 3. Of the second: eight of
+/// 10 after round 1, too few; 0, 0 and eight of 10 after round 2, mean 8; it takes no part in round 3. Both: 14 after
+/// round 2, and (40 + 8) / 2 = 24 after round 3.
+#[test]
+fn episodes_that_are_recorded_are_what_a_return_is_reached_by() {
+    let runs = Runs::new();
+    let path = runs.run("a", &config("CartPole-v1", 0.2, 1).replace("count = 3", "count = 2"), &[]);
+    let round = |round: usize, [one, other]: [Option<Vec<f64>>; 2]| {
+        let (all, steps) = ([200, 400, 500][round - 1], [Some(100), other.as_ref().map(|_| 100)]);
+        let line = json!({
+            "round": round, "train/return_mean": null, "train/env_steps": all,
+            "time/process_seconds": 0.25, "agents/returns": [one, other], "agents/env_steps": steps,
+        });
+        line.to_string() + "\n"
+    };
+    let lines = [
+        round(1, [Some([vec![0.0; 9], vec![20.0]].concat()), Some(vec![10.0; 8])]),
+        round(2, [Some(vec![20.0; 10]), Some(vec![0.0, 0.0])]),
+        round(3, [Some(vec![40.0; 10]), None]),
+    ];
+    fs::write(path.join("metrics.jsonl"), lines.concat()).unwrap();
+    let comparison = compare(&[path]).unwrap();
+    let all = |threshold| {
+        let reach = comparison.reach(threshold).remove(0);
+        [reach.rounds, reach.env_steps, reach.process_seconds].map(|estimate| estimate.mean)
+    };
+    assert_eq!((all(14.0), all(24.0)), ([2.0, 400.0, 0.5], [3.0, 500.0, 0.75]));
+    let own = |threshold| {
+        let own = comparison.reach(threshold).remove(0).agents.unwrap();
+        (own.reached, own.agents, own.steps.mean, own.episodes.mean)
+    };
+    // The first agent alone; both after round 2; the first after round 1 with ten episodes, the second after round 2
+    // with as many.
+    assert_eq!(own(14.0), (1, 2, 200.0, 20.0));
+    assert_eq!(own(8.0), (2, 2, 200.0, 15.0));
+    assert_eq!(own(2.0), (2, 2, 150.0, 10.0));
+    assert!(comparison.reach(40.5)[0].reached == 0 && own(40.5).0 == 0 && own(40.5).2.is_nan());
+}
+
+#[test]
+fn how_well_agents_are_fitted_is_averaged_over_seeds() {
+    let runs = Runs::new();
+    let fitted = |seed: u64, worst: f64, correlation: Option<f64>| {
+        let path = runs.run(&seed.to_string(), &config("CartPole-v1", 0.2, seed), &[1.0]);
+        let line = json!({"round": 1, "train/return_mean": 1.0, "time/process_seconds": worst / 4.0});
+        fs::write(path.join("metrics.jsonl"), line.to_string() + "\n").unwrap();
+        let found = json!({
+            "round": 1, "episodes": 2, "agents": [],
+            "worst": {"agent": 0, "error": worst, "low": worst, "high": worst},
+            "similarity": {"environments": [], "heads": [], "shared": [], "rank_correlation": correlation},
+        });
+        fs::write(path.join("personalisation.json"), found.to_string()).unwrap();
+        path
+    };
+    let paths = [fitted(1, 4.0, Some(0.5)), fitted(2, 8.0, Some(-0.5))];
+    let fit = compare(&paths).unwrap().groups[0].fit.unwrap();
+    assert_eq!((fit.worst_error, fit.rank_correlation), (estimate(2, 6.0, 4.0, 8.0), estimate(2, 0.0, -0.5, 0.5)));
+    assert_eq!(fit.process_seconds, estimate(2, 1.5, 1.0, 2.0));
+    let third = fitted(3, 30.0, None);
+    let all = [&paths[..], &[third]].concat();
+    let fit = compare(&all).unwrap().groups[0].fit.unwrap();
+    assert_eq!((fit.worst_error.mean, fit.worst_error_median), (14.0, 8.0));
+    assert!(fit.rank_correlation.mean.is_nan());
+    fs::remove_file(paths[0].join("personalisation.json")).unwrap();
+    assert_eq!(compare(&all).unwrap().groups[0].fit, None);
 }
 
 #[test]

@@ -76,6 +76,62 @@ fn equal_runs_give_equal_bytes_and_no_other_files() {
     assert_eq!(one.names(""), ["config.toml", "eval", "figures", "manifest.json", "metrics.jsonl", "report.html"]);
 }
 
+/// Three agents whose heads have the cosines 0.2 and 0.6, and shared layers that are the same.
+fn personalisation(agents: usize) -> String {
+    let matrix = |other: &dyn Fn(usize, usize) -> f64| {
+        let row =
+            |i: usize| (0..agents).map(|j| if i == j { 1.0 } else { other(i.min(j), i.max(j)) }).collect::<Vec<_>>();
+        (0..agents).map(row).collect::<Vec<_>>()
+    };
+    let agent = |agent: usize| {
+        format!(
+            "{{\"agent\": {agent}, \"parameters\": {{\"length\": 0.{agent}}}, \"states\": 9, \"value\": 45.5, \
+             \"estimate\": 50, \"error\": {}, \"low\": 1, \"high\": null}}",
+            agent + 2
+        )
+    };
+    let found = (0..agents).map(agent).collect::<Vec<_>>().join(", ");
+    format!(
+        "{{\"round\": 3, \"episodes\": 20, \"worst\": {{\"agent\": 2, \"error\": 4, \"low\": 3.25, \"high\": 5}}, \
+         \"agents\": [{found}], \"similarity\": {{\"environments\": {:?}, \"heads\": {:?}, \"shared\": {:?}, \
+         \"rank_correlation\": 0.75}}}}",
+        matrix(&|_, j| 1.0 - j as f64 / 10.0),
+        matrix(&|i, _| [0.2, 0.6][i % 2]),
+        matrix(&|_, _| 1.0),
+    )
+}
+
+#[test]
+fn personalisation_is_shown_where_it_was_measured() {
+    let run = Fixture::training(3, 3);
+    assert!(!run.page().contains("Personalisation"));
+    run.write("personalisation.json", &personalisation(3));
+    let page = run.page();
+    assert!(
+        page.contains("After round 3, 20 greedy episodes each: the worst error is agent 2’s, 4.00 (3.25 to 5.00).")
+    );
+    assert!(page.contains("<td>1</td><td>0.1</td><td>45.50</td><td>50.00</td><td>3.00</td><td>1.00 to –</td>"));
+    assert!(page.contains("environments are: 0.7500."));
+    let svg = run.figure("similarity");
+    assert!(page.contains(&svg));
+    for text in ["environments", "heads", "shared layers", "0.2", "0.8", "1", "2"] {
+        assert!(svg.contains(&format!(">\n{text}\n</text>")), "{text}");
+    }
+    // Of the shared layers all nine cells and the 55 of the strip are blue; of heads and environments the diagonal
+    // and the last cell of the strip. White are of heads two times 0.2 and 0.2, of environments two pairs of 0.8, a
+    // cell of each strip, and the ground of the picture.
+    let filled = |color: &str| {
+        svg.lines().filter(|line| line.starts_with("<rect") && line.contains(&format!("fill=\"{color}\""))).count()
+    };
+    assert_eq!(filled("#0072B2"), 9 + 55 + 2 * (3 + 1));
+    assert_eq!(filled("#FFFFFF"), 4 + 4 + 2 + 1);
+
+    run.write("personalisation.json", &personalisation(65));
+    assert!(run.page().contains("There are too many agents to draw."));
+    run.write("personalisation.json", "{}");
+    assert!(run.error().contains("personalisation.json is not what `fedrl personalisation` writes"), "{}", run.error());
+}
+
 #[test]
 fn text_from_the_run_is_escaped() {
     let run = Fixture::full(1, 2);

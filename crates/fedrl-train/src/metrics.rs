@@ -8,6 +8,16 @@ use serde_json::{Map, Value, json};
 use crate::checkpoint::Written;
 use crate::state::Progress;
 
+/// How long a round took.
+#[derive(Debug, Clone, Copy)]
+pub struct Took {
+    /// On the clock.
+    pub seconds: f64,
+    /// Of processors, all threads of the process together. NaN where the system does not tell, and where other
+    /// trainings go on in the same process, whose they would be, too.
+    pub process_seconds: f64,
+}
+
 /// The metrics of one round, in the order in which they are written. Keys are `group/name`; keys
 /// under `agents/` hold one entry per agent, `null` for those that did not take part; keys under
 /// `time/` are all that depends on the clock.
@@ -15,8 +25,8 @@ use crate::state::Progress;
 pub struct RoundMetrics(Map<String, Value>);
 
 impl RoundMetrics {
-    /// What `reports` say of the round that led to `progress`, which took `seconds`.
-    pub fn new(progress: &Progress, reports: &[AgentReport], seconds: f64) -> Self {
+    /// What `reports` say of the round that led to `progress`, which took so long.
+    pub fn new(progress: &Progress, reports: &[AgentReport], took: Took) -> Self {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_string(), value);
         // An agent that diverged says nothing about how the others do.
@@ -97,7 +107,8 @@ impl RoundMetrics {
 
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         put("time/unix_seconds", json!(now));
-        put("time/round_seconds", json!(seconds));
+        put("time/round_seconds", json!(took.seconds));
+        put("time/process_seconds", json!(took.process_seconds));
         put("time/agents_seconds", per_agent(&|r| json!(r.metrics.seconds)));
         RoundMetrics(map)
     }

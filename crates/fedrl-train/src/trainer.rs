@@ -1,8 +1,9 @@
 //! Training: a fold over rounds.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use fedrl_algos::{Algorithm, AlgorithmError, AnyAlgorithm, ServerState, World};
 use fedrl_engine::Matrix;
 use fedrl_federation::Participation;
@@ -10,7 +11,7 @@ use fs_err as fs;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, Draft, Unfinished, Written};
 use crate::journal::{Journal, Verified};
-use crate::metrics::RoundMetrics;
+use crate::metrics::{RoundMetrics, Took};
 use crate::run_directory::{Manifest, RunDirectory, RunError};
 use crate::setup::Setup;
 use crate::state::{Best, Progress, TrainState};
@@ -129,6 +130,7 @@ impl<'a> Trainer<'a> {
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         let _lock = self.directory.lock()?;
+        let _training = UnderWay::begin();
         // Everything is read and verified before anything is cut back.
         let round = from.as_ref().map(|checkpoint| checkpoint.header.progress.round);
         let journal = Verified::read(self.directory, round.unwrap_or(0))?;
@@ -193,7 +195,7 @@ impl<'a> Trainer<'a> {
         state: &TrainState<A::State>,
         journal: &Journal,
     ) -> Result<(TrainState<A::State>, RoundMetrics), TrainError> {
-        let started = Instant::now();
+        let started = Started::now();
         let config = &self.setup.experiment;
         let round = state.progress.round;
         let participation = Participation::new(config.agents.participation, config.training.seed);
@@ -205,7 +207,7 @@ impl<'a> Trainer<'a> {
         let mut progress = Progress { round: round + 1, ..state.progress.clone() };
         progress.observe(&done.reports);
         self.check(&done.state, &progress, journal)?;
-        let metrics = RoundMetrics::new(&progress, &done.reports, started.elapsed().as_secs_f64());
+        let metrics = RoundMetrics::new(&progress, &done.reports, started.took());
         Ok((TrainState { server: done.state, progress }, metrics))
     }
 
@@ -320,5 +322,48 @@ impl<'a> Trainer<'a> {
         let checkpoints = self.directory.checkpoints();
         let newest = Checkpoint::rounds(&checkpoints).ok().and_then(|rounds| rounds.last().copied());
         newest.map_or_else(|| "none".into(), |round| Checkpoint::path(&checkpoints, round).display().to_string())
+    }
+}
+
+/// Trainings under way in this process: what its processors do, they do for all of them.
+static TRAININGS: AtomicUsize = AtomicUsize::new(0);
+
+/// A training under way.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> Self {
+        TRAININGS.fetch_add(1, Ordering::Relaxed);
+        UnderWay
+    }
+
+    fn alone() -> bool {
+        TRAININGS.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        TRAININGS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// When a round began.
+struct Started {
+    clock: Instant,
+    /// Nothing where they cannot be told apart from those of other trainings.
+    processors: Option<ProcessTime>,
+}
+
+impl Started {
+    fn now() -> Self {
+        let processors = UnderWay::alone().then(|| ProcessTime::try_now().ok()).flatten();
+        Started { clock: Instant::now(), processors }
+    }
+
+    fn took(&self) -> Took {
+        let spent = self.processors.filter(|_| UnderWay::alone()).and_then(|spent| spent.try_elapsed().ok());
+        let process_seconds = spent.map_or(f64::NAN, |spent| spent.as_secs_f64());
+        Took { seconds: self.clock.elapsed().as_secs_f64(), process_seconds }
     }
 }

@@ -11,8 +11,9 @@ use super::Family;
 /// The greatest count accepted: beyond it a typing error is likelier than an intention.
 const MOST: usize = 1_000_000;
 
-const FORMS: &str = "a number, a word, { linspace = [low, high] }, { values = [..] }, { uniform = [low, high] } \
-                     or { normal = [mean, deviation] }";
+const FORMS: &str = "a number, a word, { linspace = [low, high] }, { values = [..] }, { cycle = [..] }, \
+                     { uniform = [low, high] } or { normal = [mean, deviation] }";
+const NAMES: [&str; 5] = ["linspace", "values", "cycle", "uniform", "normal"];
 
 impl<'de> Deserialize<'de> for Family {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -51,12 +52,12 @@ impl<'de> Visitor<'de> for FamilyVisitor {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "count" => count = Some(map.next_value()?),
-                "linspace" | "values" | "uniform" | "normal" if form.is_none() => form = Some((key, map.next_value()?)),
-                "linspace" | "values" | "uniform" | "normal" => {
+                name if NAMES.contains(&name) && form.is_none() => form = Some((key, map.next_value()?)),
+                name if NAMES.contains(&name) => {
                     return Err(de::Error::custom(format!("two forms at once; expected {FORMS}")));
                 }
                 _ => {
-                    let known = ["linspace", "values", "uniform", "normal", "count"];
+                    let known = [&NAMES[..], &["count"]].concat();
                     return Err(de::Error::custom(fedrl_core::unknown_name("form of values", &key, &known)));
                 }
             }
@@ -71,6 +72,8 @@ impl<'de> Visitor<'de> for FamilyVisitor {
         match (form.as_str(), numbers.as_slice()) {
             ("values", _) if count.is_some() => Err(de::Error::custom("`count` does not go with `values`")),
             ("values", _) => Ok(Family::Values(numbers)),
+            ("cycle", []) => Err(de::Error::custom("`cycle` has no values")),
+            ("cycle", _) => Ok(Family::Cycle { values: numbers, count }),
             ("linspace", &[low, high]) => Ok(Family::Linspace { low, high, count }),
             ("uniform", &[low, high]) if low <= high => Ok(Family::Uniform { low, high, count }),
             ("uniform", &[low, high]) => Err(de::Error::custom(format!("`uniform` runs from {low} down to {high}"))),
@@ -89,6 +92,7 @@ impl Serialize for Family {
             Family::Constant(value) => return serializer.serialize_f64(*value),
             Family::Word(word) => return serializer.serialize_str(word),
             Family::Values(values) => ("values", values.clone()),
+            Family::Cycle { values, .. } => ("cycle", values.clone()),
             Family::Linspace { low, high, .. } => ("linspace", vec![*low, *high]),
             Family::Uniform { low, high, .. } => ("uniform", vec![*low, *high]),
             Family::Normal { mean, deviation, .. } => ("normal", vec![*mean, *deviation]),

@@ -1,7 +1,9 @@
 //! `fedrl compare`.
 
 use anyhow::Result;
-use fedrl_report::compare::{Comparison, Estimate, EvaluationMeans, Group, Member, PublishedOrder, Reach, compare};
+use fedrl_report::compare::{
+    Comparison, Estimate, EvaluationMeans, FitOverRuns, Group, Member, PublishedOrder, Reach, compare,
+};
 use fedrl_train::RunDirectory;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -75,7 +77,7 @@ fn text(comparison: &Comparison, reach: Option<f64>) -> String {
     });
     let returns = table(&["training return", "seeds", "final", "95 %", "area", "95 %"], rows.collect(), 1);
     let reach = reach.map(|threshold| soonness(threshold, &comparison.reach(threshold)));
-    let sections = [Some(returns), differences(groups), reach, evaluations(groups)];
+    let sections = [Some(returns), differences(groups), reach, evaluations(groups), personalisation(groups)];
     let sections: Vec<String> = sections.into_iter().flatten().chain(published::sections(comparison)).collect();
     format!("\n{}\n\n{}\n", comparison.environment, sections.join("\n\n"))
 }
@@ -100,16 +102,28 @@ fn differences(groups: &[Group]) -> Option<String> {
     Some(table(&header, others.iter().map(row).collect(), 1))
 }
 
-/// How soon the groups reach a return.
+/// How soon the groups reach a return; and their agents, each by itself, where that is known of all.
 fn soonness(threshold: f64, groups: &[Reach]) -> String {
     let title = format!("reaches {threshold}");
-    let header = [title.as_str(), "runs that do", "rounds", "95 %", "environment steps", "95 %"];
-    let whole = |value: f64| if value.is_finite() { format!("{value:.0}") } else { none() };
+    let header = [title.as_str(), "runs that do", "rounds", "95 %", "environment steps", "95 %", "processor s", "95 %"];
     let row = |group: &Reach| {
         let of = vec![group.label.clone(), format!("{} of {}", group.reached, group.runs)];
-        [of, cells(&group.rounds, whole), cells(&group.env_steps, whole)].concat()
+        let soon = [cells(&group.rounds, whole), cells(&group.env_steps, whole)].concat();
+        [of, soon, cells(&group.process_seconds, number)].concat()
     };
-    table(&header, groups.iter().map(row).collect(), 1)
+    let runs = table(&header, groups.iter().map(row).collect(), 1);
+    own_soonness(&title, groups).map_or(runs.clone(), |agents| format!("{runs}\n\n{agents}"))
+}
+
+/// How soon agents do.
+fn own_soonness(title: &str, groups: &[Reach]) -> Option<String> {
+    let row = |group: &Reach| {
+        let own = group.agents?;
+        let of = vec![group.label.clone(), format!("{} of {}", own.reached, own.agents)];
+        Some([of, cells(&own.steps, whole), cells(&own.episodes, whole)].concat())
+    };
+    let rows = groups.iter().map(row).collect::<Option<Vec<_>>>()?;
+    Some(table(&[title, "agents that do", "own steps", "95 %", "own episodes", "95 %"], rows, 1))
 }
 
 /// The evaluations that every run has, if there are any.
@@ -133,6 +147,28 @@ fn evaluations(groups: &[Group]) -> Option<String> {
     Some(table(&header, groups.iter().map(row).collect(), 1))
 }
 
+/// How well the groups fit their agents, if every run of one has been looked at.
+pub(super) fn personalisation(groups: &[Group]) -> Option<String> {
+    if groups.iter().all(|group| group.fit.is_none()) {
+        return None;
+    }
+    let header = ["personalisation", "seeds", "worst error", "95 %", "median", "rank correlation", "95 %"];
+    let header = [&header[..], &["processor s", "95 %"]].concat();
+    let row = |group: &Group| {
+        let of = vec![group.label.clone(), group.runs.len().to_string()];
+        let fit = group.fit.map_or_else(|| vec![none(); 7], fit);
+        [of, fit].concat()
+    };
+    Some(table(&header, groups.iter().map(row).collect(), 1))
+}
+
+fn fit(fit: FitOverRuns) -> Vec<String> {
+    let FitOverRuns { worst_error, worst_error_median, rank_correlation, process_seconds } = fit;
+    let median = vec![number(worst_error_median)];
+    let means = [cells(&rank_correlation, number), cells(&process_seconds, number)].concat();
+    [cells(&worst_error, number), median, means].concat()
+}
+
 /// The mean and the interval.
 pub(super) fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String> {
     let Estimate { mean, low, high, .. } = *estimate;
@@ -142,6 +178,10 @@ pub(super) fn cells(estimate: &Estimate, write: fn(f64) -> String) -> Vec<String
 
 pub(super) fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.2}") } else { none() }
+}
+
+fn whole(value: f64) -> String {
+    if value.is_finite() { format!("{value:.0}") } else { none() }
 }
 
 pub(super) fn signed(value: f64) -> String {

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod env;
 pub mod eval;
 pub mod family;
+pub mod personalisation;
 pub mod play;
 mod published;
 pub mod report;

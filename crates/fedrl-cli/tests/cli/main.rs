@@ -16,6 +16,7 @@ mod errors;
 mod eval;
 mod family;
 mod personal;
+mod personalisation;
 mod play;
 mod python;
 mod random_mdp;

@@ -11,7 +11,7 @@ use crate::support::{Place, TINY_PARAMETERS, tiny};
 
 /// The keys of a round of an algorithm with importance weights, in their order; a round that ends with a
 /// checkpoint has two more.
-const ROUND_KEYS: [&str; 34] = [
+const ROUND_KEYS: [&str; 35] = [
     "round",
     "train/return_mean",
     "train/return_min",
@@ -45,6 +45,7 @@ const ROUND_KEYS: [&str; 34] = [
     "agents/draw_margin",
     "time/unix_seconds",
     "time/round_seconds",
+    "time/process_seconds",
     "time/agents_seconds",
 ];
 
@@ -118,6 +119,7 @@ fn every_round_is_one_object_with_every_metric() {
     for (index, metrics) in rounds.iter().enumerate() {
         let own = if (index + 1) % 2 == 0 { &["checkpoint/bytes", "time/checkpoint_seconds"][..] } else { &[] };
         assert_eq!(keys(metrics), [&ROUND_KEYS, own].concat());
+        assert!(metrics["time/process_seconds"].as_f64() > Some(0.0), "a training alone");
         assert_eq!(metrics["round"], index + 1);
         for key in ROUND_KEYS.iter().filter(|key| key.starts_with("agents/") || **key == "time/agents_seconds") {
             let row = metrics[*key].as_array().unwrap();

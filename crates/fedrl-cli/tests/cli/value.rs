@@ -119,6 +119,23 @@ fn compare_holds_returns_beside_published_ones() {
 }
 
 #[test]
+fn how_soon_a_return_is_reached_is_told_of_runs_and_of_agents() {
+    let place = experiment("dqn", &[]);
+    // Three agents with ten episodes at least, and more than a step in each.
+    place.train("run", &["--set", "training.rounds=20"]);
+    let said = place.fedrl(&["compare", "run", "--reach", "1"]).done().stdout;
+    for text in ["reaches 1", "1 of 1", "processor s", "agents that do", "3 of 3", "own steps", "own episodes"] {
+        assert!(said.contains(text), "{text} is not in\n{said}");
+    }
+    let said = place.fedrl(&["compare", "run", "--reach", "1", "--json"]).done().json().remove(0);
+    let group = &said["reach"]["groups"][0];
+    assert_eq!((&group["reached"], &group["agents"]["reached"]), (&1.into(), &3.into()));
+    // Nobody needs longer than all do; ten episodes are the least there is.
+    assert!(group["agents"]["steps"]["mean"].as_f64() <= group["env_steps"]["mean"].as_f64().map(|steps| steps / 3.0));
+    assert!(group["agents"]["episodes"]["mean"].as_f64() >= Some(10.0));
+}
+
+#[test]
 fn agents_are_evaluated_with_policies_of_their_own_and_others_by_the_nearest() {
     for (name, personal) in [("pfeddqn-rep", true), ("dqn", true), ("per-dqn-avg", true), ("feddqn", false)] {
         let place = experiment(name, &[]);

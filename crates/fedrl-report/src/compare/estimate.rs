@@ -53,6 +53,12 @@ pub(super) enum Of {
     Round(u64),
     Rounds,
     EnvSteps,
+    OwnSteps,
+    OwnEpisodes,
+    ProcessSecondsUntil,
+    WorstError,
+    RankCorrelation,
+    ProcessSeconds,
     LastEpisodes,
     LastEpisodesDifference,
 }
@@ -68,6 +74,12 @@ impl Of {
             Of::EnvSteps => [6, 0, 0, 0],
             Of::LastEpisodes => [7, 0, 0, 0],
             Of::LastEpisodesDifference => [8, 0, 0, 0],
+            Of::OwnSteps => [9, 0, 0, 0],
+            Of::OwnEpisodes => [10, 0, 0, 0],
+            Of::ProcessSecondsUntil => [11, 0, 0, 0],
+            Of::WorstError => [12, 0, 0, 0],
+            Of::RankCorrelation => [13, 0, 0, 0],
+            Of::ProcessSeconds => [14, 0, 0, 0],
             Of::Round(round) => [4, round as u32, (round >> 32) as u32, 0],
         }
     }

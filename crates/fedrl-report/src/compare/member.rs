@@ -1,7 +1,9 @@
 //! One run of a comparison.
 
 use super::groups::Settings;
+use super::personalisation::Fit;
 use super::published::{LastEpisodes, Published};
+use super::reach::Course;
 use crate::evaluation::{Evaluations, VariantSet};
 use crate::run::{Round, RunData};
 use crate::{Incomparable, ReportError};
@@ -32,12 +34,18 @@ pub struct Member {
     /// How well its agents do in the end, if they record episodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_episodes: Option<LastEpisodes>,
+    /// How well it fits its agents, if that has been looked at.
+    #[serde(rename = "personalisation", skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// Processor seconds of its training, NaN for a run that does not say.
+    #[serde(skip)]
+    pub process_seconds: f64,
     /// Round and mean return, ascending; NaN where it was not finite.
     #[serde(skip)]
     pub(super) curve: Vec<(u64, f64)>,
-    /// Environment steps of all agents until the end of each round.
+    /// Where it and its agents stand after each round.
     #[serde(skip)]
-    pub(super) env_steps: Vec<f64>,
+    pub(super) course: Course,
 }
 
 fn display<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -136,6 +144,7 @@ impl Candidate {
         let curve: Vec<(u64, f64)> = data.rounds.iter().map(point).collect();
         let returns: Vec<f64> = curve.iter().map(|(_, value)| *value).collect();
         let last = (returns.len() / 10).max(1);
+        let fit = Fit::of(&data);
         Ok(Candidate {
             environment: data.config.environment.id,
             algorithm: data.config.algorithm.name,
@@ -150,7 +159,9 @@ impl Candidate {
                 evaluation: EvaluationMeans::read(&data.evaluations),
                 last_episodes: LastEpisodes::read(&data.rounds),
                 curve,
-                env_steps: data.rounds.iter().map(|round| round.env_steps.unwrap_or(f64::NAN)).collect(),
+                fit,
+                process_seconds: data.rounds.iter().map(|round| round.process_seconds.unwrap_or(f64::NAN)).sum(),
+                course: Course::new(&data.rounds, data.config.agents.count),
             },
         })
     }

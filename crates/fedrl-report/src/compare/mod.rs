@@ -10,13 +10,15 @@ mod estimate;
 mod figure;
 mod groups;
 mod member;
+mod personalisation;
 mod published;
 mod reach;
 
 pub use estimate::Estimate;
 pub use member::{EvaluationMeans, Member};
+pub use personalisation::{Fit, FitOverRuns};
 pub use published::{LAST_EPISODES, LastEpisodes, LastEpisodesOverRuns, Published, PublishedOrder, Verdict};
-pub use reach::{Reach, SMOOTHED};
+pub use reach::{NEWEST_EPISODES, OwnReach, Reach, SMOOTHED};
 
 use crate::{Incomparable, ReportError, save};
 use estimate::Of;
@@ -53,6 +55,9 @@ pub struct Group {
     /// How well the agents do in the end, if all runs record their episodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_episodes: Option<LastEpisodesOverRuns>,
+    /// How well it fits its agents, if all runs have been looked at.
+    #[serde(rename = "personalisation", skip_serializing_if = "Option::is_none")]
+    pub fit: Option<FitOverRuns>,
     /// What others report of the experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
@@ -173,7 +178,8 @@ impl Group {
             evaluated.map(|set| mean(&runs.iter().filter_map(|run| set(&run.evaluation)).collect::<Vec<_>>()));
         let last_episodes = LastEpisodesOverRuns::new(&runs);
         let (algorithm, published) = (example.algorithm.clone(), example.published.clone());
-        Group { label, algorithm, final_return, area, paired, evaluation, last_episodes, published, runs }
+        let fit = FitOverRuns::new(&runs);
+        Group { label, algorithm, final_return, area, paired, evaluation, last_episodes, fit, published, runs }
     }
 }
 

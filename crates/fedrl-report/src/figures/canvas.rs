@@ -26,7 +26,7 @@ const PURPLE: RGBColor = RGBColor(0xCC, 0x79, 0xA7);
 /// Colours for series that are alike, those that are easiest to tell apart first.
 pub(crate) const PALETTE: [RGBColor; 7] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE, TEXT];
 
-const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
+pub(crate) const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
 pub(crate) const AXIS: RGBColor = RGBColor(0x9A, 0xA1, 0xAB);
 const TEXT: RGBColor = RGBColor(0x33, 0x38, 0x40);
 
@@ -236,7 +236,7 @@ fn legend_width(text: &str) -> i32 {
     58 + (0.56 * FONT_SIZE * text.chars().count() as f64) as i32 + 44
 }
 
-fn font() -> TextStyle<'static> {
+pub(crate) fn font() -> TextStyle<'static> {
     // The library divides the size by this before it writes it down.
     TextStyle::from(("sans-serif", FONT_SIZE * 1.24).into_font()).color(&TEXT)
 }
