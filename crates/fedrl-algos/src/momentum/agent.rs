@@ -5,7 +5,7 @@ use fedrl_core::random::{Key, Purpose};
 use fedrl_engine::{EngineError, Rows};
 use fedrl_federation::{AgentHalf, Answer, Answers};
 
-use super::personal::{divided, joined, rows};
+use super::personal::{Divided, divided, joined, rows};
 use super::state::{Columns, Memory};
 use super::{LocalDirection, MomentumConfig, Step};
 use crate::{Agent, AgentMetrics, Estimated, Request, Upload, World};
@@ -60,7 +60,7 @@ impl<F: Scalar, D: LocalDirection<F>> AgentHalf<Agent<F>> for LocalSteps<'_, F, 
         let deltas = theta.less(&start);
         let drifts = deltas.norms()?;
         let answers = divided(deltas, &own)?.into_iter().zip(metrics).zip(drifts).zip(own);
-        let answers = answers.map(|((((upload, delta), metrics), drift), own)| {
+        let answers = answers.map(|(((Divided { upload, own: delta }, metrics), drift), own)| {
             let metrics = AgentMetrics { drift, ..metrics };
             Answer { state: own.advanced(delta, self.config), upload, metrics }
         });

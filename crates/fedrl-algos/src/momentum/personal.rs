@@ -69,17 +69,23 @@ pub(super) fn rows<F: Scalar>(estimates: &dyn Estimates<F>, numbers: &[F], colum
     Rows::stack(&rows.iter().collect::<Vec<_>>())
 }
 
-/// What of every agent's row goes to the server, and what stays.
+/// What of an agent's row goes to the server, and what stays.
+pub(super) struct Divided<F> {
+    pub(super) upload: Upload<F>,
+    pub(super) own: Vec<F>,
+}
+
+/// Every agent's row at the end of what is shared.
 ///
 /// # Errors
 /// The device failed.
-pub(super) fn divided<F: Scalar>(all: Rows<F>, own: &[&Columns<F>]) -> Result<Vec<(Upload<F>, Vec<F>)>, EngineError> {
+pub(super) fn divided<F: Scalar>(all: Rows<F>, own: &[&Columns<F>]) -> Result<Vec<Divided<F>>, EngineError> {
     if own.iter().all(|own| own.theta.is_empty()) {
-        return Ok(Upload::of(all)?.into_iter().map(|upload| (upload, Vec::new())).collect());
+        return Ok(Upload::of(all)?.into_iter().map(|upload| Divided { upload, own: Vec::new() }).collect());
     }
     let host = all.host()?;
     let shared = host.columns() - own[0].theta.len();
     let uploads = Upload::of(Matrix::from_rows((0..host.rows()).map(|row| &host.row(row)[..shared])).into())?;
-    let kept = (0..host.rows()).map(|row| host.row(row)[shared..].to_vec());
-    Ok(uploads.into_iter().zip(kept).collect())
+    let divide = |(row, upload): (usize, Upload<F>)| Divided { upload, own: host.row(row)[shared..].to_vec() };
+    Ok(uploads.into_iter().enumerate().map(divide).collect())
 }

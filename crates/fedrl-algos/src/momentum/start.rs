@@ -6,7 +6,7 @@ use fedrl_engine::EngineError;
 use fedrl_federation::{AgentHalf, Answer, Answers, Vector};
 
 use super::MomentumConfig;
-use super::personal::{divided, joined, rows};
+use super::personal::{Divided, divided, joined, rows};
 use super::state::Columns;
 use crate::{Agent, AgentMetrics, Upload, World};
 
@@ -42,7 +42,7 @@ impl<F: Scalar> AgentHalf<Agent<F>> for InitialGradient<'_, F> {
         let mut metrics = vec![AgentMetrics::default(); agents.len()];
         AgentMetrics::observe_all(&mut metrics, &estimated)?;
         let answers = divided(estimated.gradients, &own)?.into_iter().zip(metrics).zip(own);
-        let answers = answers.map(|(((upload, direction), metrics), own)| Answer {
+        let answers = answers.map(|((Divided { upload, own: direction }, metrics), own)| Answer {
             state: Columns::new(own.theta.clone(), Some(direction)),
             upload,
             metrics,
