@@ -149,7 +149,7 @@ fn values<'a>(run: &Path, setup: &'a Setup) -> Result<&'a ValueExperiment, Usage
         let (run, name) = (run.display(), setup.experiment.algorithm.name());
         let known = ValueName::ALL.map(ValueName::as_str).join(", ");
         Usage(format!(
-            "{run} was trained by {name}, which learns no action values; `personalisation` expects one of {known}"
+            "{run} was trained by {name}, which learns no values of choices; `personalisation` expects one of {known}"
         ))
     })
 }

@@ -147,7 +147,7 @@ fn what_cannot_be_measured_is_refused() {
     };
     refused(
         &Place::trained(),
-        "run was trained by fedsvrpg-m, which learns no action values; `personalisation` expects",
+        "run was trained by fedsvrpg-m, which learns no values of choices; `personalisation` expects",
     );
     let place = experiment("dqn", &[("length = { values = [0.3, 0.5, 0.7] }", "length = 0.5")]);
     place.train("run", &["--set", "agents.count=1"]);
